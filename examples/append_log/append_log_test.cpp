@@ -122,12 +122,12 @@ TEST(AppendLog, AppendsNothingAfterTheDeadlineWhileAnotherThreadAppends) {
     const auto plan = std::make_shared<faults>();
     tocsin::manual_reset_event syncs;
     tocsin::manual_reset_event go_on;
+    log mine(faulty_on(on, plan));
     plan->on_sync = [&] {
         syncs.set();
         go_on.wait();
         return 0;
     };
-    log mine(faulty_on(on, plan));
     std::thread other([&] { EXPECT_EQ(mine.append("in time", std::chrono::hours(1)), 1u); });
     syncs.wait();
     EXPECT_EQ(mine.append("late", std::chrono::seconds(0)), std::nullopt);

@@ -92,7 +92,16 @@ public:
     bool step() {
         ++made_;
         traced_ = ::ptrace(PTRACE_SINGLESTEP, child_, nullptr, nullptr) == 0 && waits();
-        return traced_ && one_.at_step();
+        return traced_ && does_its_deed();
+    }
+
+    // Makes the instructions up to the parent's deed with this number, which the first child's path had after `steps`.
+    // A child's path may be longer or shorter, because it reads a clock once more, say. So single steps begin early.
+    void run_to_deed(std::size_t number, std::size_t steps, const path& known) {
+        constexpr std::size_t early = 600;
+        run_to(steps > early ? steps - early : 0, known);
+        while (deeds_ < number && traced_ && !is_done()) (void)step();
+        made_ = steps;
     }
 
     std::uintptr_t place() const {
@@ -133,6 +142,11 @@ public:
     }
 
 private:
+    bool does_its_deed() {
+        if (!one_.at_step()) return false;
+        ++deeds_;
+        return true;
+    }
     // Waits until the child stops. A child's path may differ from that of the first run (a clock is read once more,
     // say), so it may fall asleep before the parent has done its deed. Then the parent does it now.
     bool waits() {
@@ -140,7 +154,7 @@ private:
         for (unsigned looks = 1;; ++looks) {
             const pid_t stopped = ::waitpid(child_, &status, __WALL | WNOHANG);
             if (stopped != 0) return stopped == child_ && WIFSTOPPED(status) && WSTOPSIG(status) != SIGALRM;
-            if (looks % 1'000 == 0 && is_asleep(child_)) (void)one_.at_step();
+            if (looks % 1'000 == 0 && is_asleep(child_)) (void)does_its_deed();
             std::this_thread::yield();
         }
     }
@@ -165,6 +179,7 @@ private:
     pid_t child_;
     bool traced_ = false;
     std::size_t made_ = 0;
+    std::size_t deeds_ = 0;  // of the parent
     std::size_t times_ = 0;
 };
 
@@ -173,11 +188,8 @@ ran kill_after(std::size_t steps, const trial& one, std::atomic<std::uint32_t>& 
     bool traced = false;
     {
         traced_child child(one, done);
-        for (const std::size_t deed : known.deeds) {
-            if (deed > steps) break;
-            child.run_to(deed - 1, known);
-            if (!child.is_done()) (void)child.step();
-        }
+        for (std::size_t i = 0; i != known.deeds.size() && known.deeds[i] <= steps; ++i)
+            child.run_to_deed(i + 1, known.deeds[i], known);
         if (!child.is_done()) child.run_to(steps, known);
         traced = child.is_traced();
     }
@@ -189,6 +201,11 @@ template <class Object>
 void kill_after_each_instruction(const std::function<trial(placed<Object>&)>& make) {
     if (support::thread_sanitizer || support::address_sanitizer)
         GTEST_SKIP() << "a sanitizer's own instructions are too many";
+    {
+        // The first wait of a thread allocates. The children inherit what this thread has.
+        placed<tocsin::shared_semaphore> another;
+        (void)another->try_acquire_for(1ns);
+    }
     path known;
     {
         placed<Object> object;

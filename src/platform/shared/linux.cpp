@@ -128,11 +128,11 @@ const state_key& the_key() noexcept {
 // instruction. Only a C library without a list of its own for each thread (musl) comes here.
 // So does a thread that holds locks: what ends after this function may unlock them.
 void state_key::end_of_thread(void* state) noexcept {
-    auto* const ending = static_cast<thread_state*>(state);
-    if (ending->held_count != 0) {
-        (void)::pthread_setspecific(the_key().key, ending);
-    } else if (ending->head != &ending->own) {
-        delete ending;
+    auto* const self = static_cast<thread_state*>(state);
+    if (self->held_count != 0) {
+        (void)::pthread_setspecific(the_key().key, self);
+    } else if (self->head != &self->own) {
+        delete self;
     }
 }
 
