@@ -80,8 +80,15 @@ inline bool another_is_about_to_run() {
 }
 #endif
 
+// Waits until all other threads sleep, and not only for a moment: a thread that starts sleeps for locks, too.
 inline void until_others_sleep() {
-    until("waiting for the other threads to fall asleep", [] { return !another_is_about_to_run(); });
+    until("waiting for the other threads to fall asleep", [] {
+        for (int looks = 0; looks != 4; ++looks) {
+            if (another_is_about_to_run()) return false;
+            std::this_thread::sleep_for(std::chrono::microseconds(300));  // no fact: they must stay asleep
+        }
+        return true;
+    });
 }
 
 }  // namespace support

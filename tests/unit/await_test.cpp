@@ -402,9 +402,12 @@ TEST(AwaitDeadline, AStartAndAnEndBeforeItMakeNoSystemCall) {
         return status == wait_status::signaled;
     };
     const auto prepare = [&] {
-        wait_and_set();
-        // Until the thread that serves deadlines sleeps, it may hold a lock of the portable futex.
+        auto_reset_event answered;
+        std::optional<wait_status> status;
+        const task request = note_status(answered, 5h, {}, status);
+        // Until the thread that serves deadlines sleeps, it has not seen this one, and may hold a lock.
         support::until_others_sleep();
+        answered.set();
     };
     auto calls = support::system_calls_of(prepare, [&] {
         for (int i = 0; i != 100; ++i)

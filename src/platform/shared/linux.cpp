@@ -78,6 +78,7 @@ struct thread_state {
     robust_head* head = nullptr;
     std::uint32_t mark = 0;
     bool of_kernel = false;  // whether the kernel knows the head
+    int ends = 0;            // how often end_of_thread() has been called
     std::size_t held_count = 0;
     const void* held[most_held] = {};
     robust_head own = {};
@@ -126,10 +127,10 @@ const state_key& the_key() noexcept {
 
 // A thread that ends with a list of ours keeps its state: the kernel reads the list after the thread's last
 // instruction. Only a C library without a list of its own for each thread (musl) comes here.
-// So does a thread that holds locks: what ends after this function may unlock them.
+// A thread that holds locks keeps its state for as long as it can: what ends after this function may unlock them.
 void state_key::end_of_thread(void* state) noexcept {
     auto* const self = static_cast<thread_state*>(state);
-    if (self->held_count != 0) {
+    if (self->held_count != 0 && ++self->ends < PTHREAD_DESTRUCTOR_ITERATIONS) {
         (void)::pthread_setspecific(the_key().key, self);
     } else if (self->head != &self->own) {
         delete self;
