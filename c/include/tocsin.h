@@ -148,7 +148,7 @@ TOCSIN_C_API tocsin_status tocsin_stop_request(tocsin_stop* stop);
 TOCSIN_C_API bool tocsin_stop_is_requested(const tocsin_stop* stop);
 
 // Which of several ready sources a wait for any takes.
-typedef enum tocsin_wait_order {
+typedef enum tocsin_wait_order TOCSIN_INT {
     TOCSIN_ORDER_LISTED =
         0,  // the one with the lowest index; it hides those behind it as long as it stays ready
     TOCSIN_ORDER_FAIR =
@@ -713,7 +713,7 @@ TOCSIN_C_API tocsin_status tocsin_read_wait_counters(tocsin_wait_counters* count
 #ifdef __cplusplus
 }
 #else
-_Static_assert(sizeof(tocsin_status) == 4 && sizeof(tocsin_clock) == 4,
+_Static_assert(sizeof(tocsin_status) == 4 && sizeof(tocsin_clock) == 4 && sizeof(tocsin_wait_order) == 4,
                "tocsin.h: compile without -fshort-enums");
 #endif
 

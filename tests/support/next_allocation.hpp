@@ -25,5 +25,9 @@ inline std::atomic<void (*)()> at_each_allocation = nullptr;
     if (void* const made = std::malloc(size)) return made;
     throw std::bad_alloc();
 }
+// AddressSanitizer has a form of its own for this one, which does not call the operator above.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return std::malloc(size);
+}
 [[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
 [[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
