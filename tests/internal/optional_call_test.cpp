@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // System calls without which the library can do (platform/system/optional_call_linux.hpp).
-#if defined(__linux__)
 #include "platform/system/optional_call_linux.hpp"
 
 #include <gtest/gtest.h>
@@ -57,4 +56,3 @@ TEST(OptionalCall, ThatFailsLikeTheOtherIsMadeAgain) {
 }
 
 }  // namespace
-#endif
