@@ -103,7 +103,7 @@ struct handle_semaphores {
     class auto_event : public handle_owner {
     public:
         static constexpr bool counts = true;
-        auto_event() noexcept : handle_owner(CreateSemaphoreW(nullptr, 0, LONG_MAX, nullptr)) {}
+        auto_event() noexcept : handle_owner(CreateSemaphoreW(nullptr, 0, 0x7FFF'FFFF, nullptr)) {}
         void set() noexcept { ReleaseSemaphore(handle_, 1, nullptr); }
         bool try_wait() noexcept { return try_take(); }
         bool wait_for(std::chrono::nanoseconds longest) noexcept { return take_within(longest); }
