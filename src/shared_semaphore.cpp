@@ -26,14 +26,7 @@ constexpr std::uint32_t most_permits = 0x7FFF'FFFF;
 
 }  // namespace
 
-bool shared_permit_try(const shared_view& object) noexcept { return core::take_from_dead(object); }
-
-wait_status shared_permit_wait(const shared_view& object, const deadline& until, const stop_token* stop) {
-    return core::wait_for_token(object, {until, stop, {}});
-}
-
 void shared_permit_release(const shared_view& object, std::ptrdiff_t permits) {
-    constexpr std::uint64_t queued = std::uint64_t{1} << 32;
     if (permits < 0) refuse(object, std::errc::invalid_argument, permits);
     for (std::ptrdiff_t left = permits; left > 0;) {
         std::uint64_t seen =
@@ -41,7 +34,7 @@ void shared_permit_release(const shared_view& object, std::ptrdiff_t permits) {
         const auto count = static_cast<std::ptrdiff_t>(core::lower(seen));
         if (left > static_cast<std::ptrdiff_t>(most_permits) - count)
             refuse(object, std::errc::value_too_large, permits);
-        if ((seen & queued) == 0) {
+        if ((seen & shared_queued) == 0) {
             // [token] releases.
             if (object.header.control.compare_exchange_strong(seen, seen + static_cast<std::uint64_t>(left),
                                                               std::memory_order_release,

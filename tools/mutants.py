@@ -124,7 +124,8 @@ NOT_MODELLED = ("process.cpp", "signal.cpp", "library_thread.cpp")
 
 def is_modelled(path):
     """Not what only calls the system, nor what processes share (tests/model/CMakeLists.txt links none of it)."""
-    of_processes = path.name.startswith("shared_") and path.parent.name in ("src", "tocsin") or path.parent.name == "shared"
+    folder = path.parent.name
+    of_processes = folder == "shared" or path.name.startswith("shared_") and folder in ("src", "tocsin", "detail")
     return path.name not in NOT_MODELLED and not of_processes
 
 

@@ -7,6 +7,7 @@
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/shared_layout.hpp>
+#include <tocsin/detail/shared_tokens.hpp>
 #include <tocsin/status.hpp>
 #include <tocsin/stop_token.hpp>
 
@@ -17,9 +18,6 @@
 namespace tocsin {
 namespace detail {
 
-TOCSIN_API bool shared_permit_try(const shared_view& object) noexcept;
-TOCSIN_API wait_status shared_permit_wait(const shared_view& object, const deadline& until,
-                                          const stop_token* stop);
 TOCSIN_API void shared_permit_release(const shared_view& object, std::ptrdiff_t permits);
 
 }  // namespace detail
@@ -47,7 +45,7 @@ public:
         std::uint64_t seen =
             object_.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
         // [token] releases.
-        if (permits != 1 || (seen >> 32 & 1) != 0 || (seen & 0xFFFF'FFFF) >= 0x7FFF'FFFF ||
+        if (permits != 1 || (seen & detail::shared_queued) != 0 || (seen & 0xFFFF'FFFF) >= 0x7FFF'FFFF ||
             !object_.header.control.compare_exchange_strong(seen, seen + 1, std::memory_order_release,
                                                             std::memory_order_relaxed))
             detail::shared_permit_release(view(), permits);
@@ -59,7 +57,7 @@ public:
     [[nodiscard]] wait_status acquire(const stop_token& stop) {
         return acquire_with(deadline::never(), &stop);
     }
-    [[nodiscard]] bool try_acquire() noexcept { return try_take(); }
+    [[nodiscard]] bool try_acquire() noexcept { return detail::shared_token_try(view()); }
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> longest) {
         return acquire_with(longest, nullptr) == wait_status::signaled;
@@ -79,19 +77,8 @@ public:
     }
 
 private:
-    bool try_take() noexcept {
-        std::uint64_t seen =
-            object_.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
-        while ((seen & 0xFFFF'FFFF) != 0) {
-            // [token] with the release of the gives
-            if (object_.header.control.compare_exchange_weak(seen, seen - 1, std::memory_order_acquire,
-                                                             std::memory_order_relaxed))
-                return true;
-        }
-        return (seen >> 32 & 1) != 0 && detail::shared_permit_try(view());
-    }
     wait_status acquire_with(const deadline& until, const stop_token* stop) {
-        return try_take() ? wait_status::signaled : detail::shared_permit_wait(view(), until, stop);
+        return try_acquire() ? wait_status::signaled : detail::shared_token_wait(view(), until, stop);
     }
     detail::shared_view view() noexcept { return {object_.header, object_.slots, slots, kind}; }
 

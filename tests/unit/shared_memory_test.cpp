@@ -8,6 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -125,6 +128,40 @@ TEST_F(SharedMemory, WithoutANameGoesThroughASocket) {
     expect_error(std::errc::connection_reset, "socket", [&] { (void)shared_memory::receive(sockets[1]); });
     ::close(sockets[1]);
     EXPECT_NE(::ftruncate(memory.descriptor(), 1), 0) << "it can't be truncated";
+}
+
+TEST_F(SharedMemory, ASecondDescriptorInAMessageIsClosed) {
+    int sockets[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+    const shared_memory memory = shared_memory::anonymous(64);
+    const int two[] = {memory.descriptor(), memory.descriptor()};
+    char byte = 0;
+    iovec one{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof two)] = {};
+    msghdr message{};
+    message.msg_iov = &one;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof two);
+    std::memcpy(CMSG_DATA(part), two, sizeof two);
+    ASSERT_EQ(::sendmsg(sockets[0], &message, 0), 1);
+    const auto open_files = [] {
+        const std::filesystem::directory_iterator files("/proc/self/fd");
+        return std::distance(begin(files), end(files));
+    };
+    const auto before = open_files();
+    {
+        const shared_memory got = shared_memory::receive(sockets[1]);
+        EXPECT_EQ(got.size(), 64u);
+        EXPECT_EQ(open_files(), before + 1);
+    }
+    EXPECT_EQ(open_files(), before);
+    ::close(sockets[0]);
+    ::close(sockets[1]);
 }
 
 TEST_F(SharedMemory, PlacesThatCannotHoldAnObject) {

@@ -6,7 +6,6 @@
 #include "handles.hpp"
 #include "monitor.hpp"
 
-#include <climits>
 
 namespace lab {
 

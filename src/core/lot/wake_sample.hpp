@@ -34,7 +34,7 @@ struct sleep_report {
     bool early = false;      // the thread was released before it was asleep
     std::int64_t wake = -1;  // nanoseconds from the release until the thread ran; -1: not measured
     std::int64_t slept =
-        0;  // nanoseconds from the beginning of the sleep until the release, if `wake` is measured
+        -1;  // nanoseconds from the beginning of the sleep until the release; -1: not measured
 };
 
 #if defined(TOCSIN_MODEL)

@@ -63,10 +63,12 @@
 // shared_scribble_test.cpp.
 #include "core/shared/token_queue.hpp"
 
+#include <tocsin/detail/shared_tokens.hpp>
+
 namespace tocsin::core {
 namespace {
 
-constexpr std::uint64_t queued_bit = std::uint64_t{1} << 32;
+constexpr std::uint64_t queued_bit = detail::shared_queued;
 constexpr std::uint64_t generation = std::uint64_t{1} << 33;
 
 // Gives up waiting. Returns false if a token has been granted meanwhile, or if the slot is not this wait's any more.

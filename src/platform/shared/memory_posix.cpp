@@ -58,6 +58,45 @@ int unlink_name(const std::string& name) noexcept {
 #endif
 }
 
+#if defined(MSG_NOSIGNAL)
+constexpr int no_signal = MSG_NOSIGNAL;
+#else
+constexpr int no_signal = 0;
+#endif
+#if defined(MSG_CMSG_CLOEXEC)
+constexpr int close_on_exec = MSG_CMSG_CLOEXEC;
+#else
+constexpr int close_on_exec = 0;
+#endif
+
+// A message of one byte, with room for one descriptor.
+struct message_of_one {
+    char byte = 0;
+    iovec content{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+
+    message_of_one() noexcept {
+        message.msg_iov = &content;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+    }
+    message_of_one(const message_of_one&) = delete;
+    message_of_one& operator=(const message_of_one&) = delete;
+
+    // Sends or receives the byte by `call`, which returns what the system returned. Returns 0 or an error.
+    template <class Call>
+    int transfer(Call call) noexcept {
+        for (;;) {
+            const ssize_t moved = call(message);
+            if (moved == 1) return 0;
+            if (moved == 0) return ECONNRESET;
+            if (errno != EINTR) return errno;
+        }
+    }
+};
+
 }  // namespace
 
 int open_shared_name(const std::string& name, name_use how, unsigned permissions, int& descriptor) noexcept {
@@ -73,8 +112,8 @@ int unlink_shared_name(const std::string& name) noexcept {
 
 int open_unnamed(std::size_t size, int& descriptor) noexcept {
 #if defined(__linux__) && defined(SYS_memfd_create)
-    constexpr unsigned close_on_exec = 1, allow_sealing = 2;
-    const long opened = ::syscall(SYS_memfd_create, "tocsin", close_on_exec | allow_sealing);
+    constexpr unsigned closes_on_exec = 1, allow_sealing = 2;
+    const long opened = ::syscall(SYS_memfd_create, "tocsin", closes_on_exec | allow_sealing);
     if (opened < 0) return errno;
     descriptor = static_cast<int>(opened);
     int error = reserve_file(descriptor, size);
@@ -134,57 +173,37 @@ void unmap_file(void* data, std::size_t size) noexcept { (void)::munmap(data, si
 void close_file(int descriptor) noexcept { (void)::close(descriptor); }
 
 int send_descriptor(int socket, int descriptor) noexcept {
-    char byte = 0;
-    iovec one{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &one;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    message_of_one sent;
+    cmsghdr* const part = CMSG_FIRSTHDR(&sent.message);
     part->cmsg_level = SOL_SOCKET;
     part->cmsg_type = SCM_RIGHTS;
     part->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
-    ssize_t sent = 0;
-    do {
-#if defined(MSG_NOSIGNAL)
-        sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-#else
-        sent = ::sendmsg(socket, &message, 0);
-#endif
-    } while (sent < 0 && errno == EINTR);
-    return sent == 1 ? 0 : errno;
+    return sent.transfer([&](msghdr& message) { return ::sendmsg(socket, &message, no_signal); });
 }
 
 int receive_descriptor(int socket, int& descriptor) noexcept {
-    char byte = 0;
-    iovec one{&byte, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &one;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    ssize_t received = 0;
-    do {
-#if defined(MSG_CMSG_CLOEXEC)
-        received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-#else
-        received = ::recvmsg(socket, &message, 0);
-#endif
-    } while (received < 0 && errno == EINTR);
-    if (received < 0) return errno;
-    if (received == 0) return ECONNRESET;
-    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
-            part->cmsg_len < CMSG_LEN(sizeof(int)))
-            continue;
-        std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
-        return 0;
+    message_of_one received;
+    const int error =
+        received.transfer([&](msghdr& message) { return ::recvmsg(socket, &message, close_on_exec); });
+    if (error != 0) return error;
+    int found = -1;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&received.message); part != nullptr;
+         part = CMSG_NXTHDR(&received.message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+        // There may be room for a second one, which a well-behaved process does not send.
+        for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
+            int each = -1;
+            std::memcpy(&each, reinterpret_cast<const char*>(part) + at, sizeof each);
+            if (found < 0)
+                found = each;
+            else
+                close_file(each);
+        }
     }
-    return EBADMSG;
+    if (found < 0) return EBADMSG;
+    descriptor = found;
+    return 0;
 }
 
 mapping_facts facts_of_mapping(const void* data, std::size_t size) noexcept {
