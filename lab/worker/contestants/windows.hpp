@@ -6,7 +6,6 @@
 #include "handles.hpp"
 #include "monitor.hpp"
 
-
 namespace lab {
 
 struct windows_event : handle_events {
