@@ -271,12 +271,11 @@ public:
     //         if (changed.wait_any(lock, {.until = 1s}, shutdown).index == 1) return;
     //     }
     //
-    // The thread is queued for the notification and for all sources before it gives up the lock. The lock is taken back
-    // before the call returns or throws. If a source other than a descriptor is ready at the start, the call takes it
-    // and does not give up the lock. (If only a descriptor is ready, the call may give up the lock.) A call that ends
-    // with `signaled` has taken exactly one thing. If the index in the result is not 0, no notification was spent on
-    // this wait. For up to 15 sources that are given one by one, the call allocates nothing. A list that is given as a
-    // span is copied to the heap.
+    // The thread is queued for the notification and for all sources before it gives up the lock, which it has again
+    // when the call returns or throws. If a source other than a descriptor is ready at the start, the call takes it and
+    // does not give up the lock. A call that ends with `signaled` has taken exactly one thing. If the index is not 0,
+    // no notification was spent on this wait. Allocates nothing for up to 15 sources that are given one by one, and
+    // copies a span to the heap.
     template <basic_lockable Lock, class... Sources>
         requires detail::one_by_one<Sources...>
     [[nodiscard]] any_result wait_any(Lock& lock, const limits& how, Sources&&... from) {

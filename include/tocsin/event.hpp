@@ -62,34 +62,17 @@ public:
     ~basic_event() = default;
 #endif
 
-    // Sets the event.
-    // - A manual-reset event releases every thread that waits at this moment, even if reset() follows at once. It lets
-    //   later threads pass until reset(). In which order the released threads run is up to the system.
-    // - An auto-reset event hands itself to exactly one waiter: the one that has queued longest among those that can
-    //   take it. If there is none, the event stays set until a wait consumes it. So two set() calls release two
-    //   waiters, even if neither waiter has run in between.
-    //
-    // What the caller did before set() is visible to a thread that this call releases, and to a thread that finds the
-    // event set and passes or consumes it. This holds even for a set() that finds the event set and changes nothing. A
-    // released thread may destroy the event or unmap its memory at once. A thread that only polled until it saw the
-    // event set may do the same: set() does not touch the event after the step that makes the set visible.
-    //
-    // Cost:
-    // - Without waiters, one read-modify-write.
-    // - If the event is set already: on x86 a fence and a load; elsewhere one read-modify-write.
-    // - With waiters, a short lock and at most a few system calls to wake, however many wait. If one of the waits may
-    //   also end in another way (by a deadline, a stop or another source), a manual-reset event takes the waiters one
-    //   by one under that lock. This takes 50 to 200 ns for each.
-    // - If wait_all()s are in the event's queue, set() looks at each of them at most twice. It frees the lock for a
-    //   moment after every 64 looks.
-    //
-    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
-    // With the Linux futex, set() is safe in a signal handler. With the portable backend (docs/platforms.md), it is
-    // safe there only while no thread waits for the event. If the signal interrupted the thread in a critical section
-    // of the library, the handler's set() of an event with waiters is deferred: it takes effect just after the handler
-    // has returned. A reset() that follows such a set() is deferred, too. If all waiters leave meanwhile (at their
-    // deadlines, for instance), then the handler's further calls on this event are not deferred, and overtake the
-    // deferred ones. There is room for sixteen deferred calls ("Signal handlers" in docs/guide.md).
+    // Sets the event. A manual-reset event releases every thread that waits at this moment, even if reset() follows at
+    // once, and lets later threads pass until reset(). An auto-reset event hands itself to exactly one waiter: the one
+    // that has queued longest among those that can take it. If there is none, it stays set until a wait consumes it.
+    // Memory: what the caller did before is visible to every thread that this call releases, and to every thread that
+    // finds the event set, even if the event was set before this call.
+    // Lifetime: a thread that was released, or that saw the event set, may destroy the event at once.
+    // Cost: without waiters, one read-modify-write (on x86 a fence and a load if the event is set already). With
+    // waiters, a short lock and at most a few system calls, however many wait ("Events" in docs/guide.md).
+    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp). Safe in a signal
+    // handler, with the portable backend only while no thread waits for the event. The call may be deferred until just
+    // after the handler ("Signal handlers" in docs/guide.md).
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }

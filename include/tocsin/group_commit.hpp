@@ -175,21 +175,14 @@ public:
     explicit group_commit(Flush flush, const group_commit_options& options = {})
         : engine_(std::make_unique<typed_flusher<Flush>>(std::move(flush)), options) {}
 
-    // Blocks until a flush that covers the submission has ended. That flush sees what the submitter did before, and the
-    // submitter then sees what the flush did. If the flush throws, so does submit(): all submitters of the group get
-    // the same exception object, so treat it as const. Other groups are not affected. `submission` must stay where it
-    // is until submit() returns. Afterwards nobody touches it.
-    // A thread that finds no leader becomes the leader. A thread that finds a leader joins a group: it sleeps until the
-    // flush that covers its submission has ended, or until it is made the next leader. A leader flushes for itself and
-    // for the threads that have joined its group.
-    // Cost for a leader: three short locks (at most five with longest_gathering), the flush, and a few wake-ups of
-    // other threads. There are about five such wake-ups at most (up to nine on more than 9 processors), however many
-    // submissions the flush covers.
-    // Cost for a thread that joins: one short lock, and one sleep. Before it sleeps, the thread may yield up to four
-    // times, and then the sleep may not be needed. Threads that join form batches of up to 64. One thread of each batch
-    // also wakes the others of its batch, by one system call, and the next batch. A thread with a stop token may wake a
-    // few others.
-    // Allocates nothing.
+    // Blocks until a flush that covers the submission has ended: in the caller, which then leads, or in another thread.
+    // That flush sees what the submitter did before, and the submitter then sees what the flush did. If the flush
+    // throws, so does submit(): all submitters of the group get the same exception object, so treat it as const. Other
+    // groups are not affected. `submission` must stay where it is until submit() returns. Afterwards nobody touches it.
+    // Cost for a leader: at most five short locks, the flush, and about five wake-ups of other threads (up to nine on
+    // more than 9 processors), however many submissions the flush covers. Cost for a thread that joins a group: one
+    // short lock, and one sleep, before which it may yield up to four times. It may have to wake others
+    // (docs/group_commit.md). Allocates nothing.
     commit_status submit(Submission& submission) { return engine_.submit(&submission, {}); }
     commit_status submit(Submission&& submission) { return submit(submission); }
 

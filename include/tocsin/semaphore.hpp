@@ -148,19 +148,15 @@ public:
 #endif
 
     // Gives `update` permits: hands them to threads that wait, and adds the permits that are left over to the count.
-    // Zero permits are allowed, and change nothing.
-    // - Throws std::invalid_argument if `update` is negative.
-    // - Throws std::system_error (std::errc::value_too_large) if `update` is greater than max() minus the count of free
-    //   permits, even if threads wait for some of these permits. A release that throws has changed nothing, with one
-    //   exception: if several threads release too much at the same time while others wait, a release of several permits
-    //   may have handed over some of them before it throws. It does not add the rest of its permits to the count.
-    // Cost: without waiters, one read-modify-write. With waiters, a lock, and at most a few system calls to wake,
-    // however many permits are handed over. The lock is held for 50 to 200 ns for each of these permits. Like an
-    // event's set(), a release looks at each wait_all() in the semaphore's queue.
-    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp).
-    // Safe in a signal handler under the conditions of an event's set() (event.hpp). If the handler has interrupted the
-    // library while threads wait, the release is deferred, as a separate call for each permit. A deferred call adds its
-    // permit even if the count then exceeds max().
+    // Zero permits are allowed, and change nothing. Never blocks on a waiter, but coroutines that it releases may run
+    // inside it (await.hpp).
+    // Throws std::invalid_argument if `update` is negative, and std::system_error (std::errc::value_too_large) if
+    // `update` is greater than max() minus the count of free permits, even if threads wait for some of these permits. A
+    // release that throws has changed nothing. There is one exception ("Semaphores" in docs/guide.md).
+    // Cost: without waiters, one read-modify-write. With waiters, a lock, held for 50 to 200 ns for each permit that is
+    // handed over, and at most a few system calls to wake. Like set(), it looks at each wait_all() in the queue.
+    // Safe in a signal handler under the conditions of an event's set() (event.hpp). A deferred release adds its
+    // permits even if the count then exceeds max().
     void release(std::ptrdiff_t update = 1) {
         std::uint32_t seen = word_.load(std::memory_order_relaxed);  // no order: the exchange decides
         do {

@@ -123,17 +123,14 @@ public:
     TOCSIN_API ~wait_set();
 
     // Adds a member: a descriptor, or an event, semaphore, latch, wait group or barrier's token. (Below, "event" means
-    // each of these five.) When the member is ready, waits report its tag. A tag may be any number except the greatest.
-    // An event must stay where it is until it is removed. A descriptor must be removed before it is closed. (Otherwise
-    // its tag may still be reported, even on account of a duplicate. A remove() after the close ends that. On Linux, so
-    // does an add() of a new descriptor that has got the same number; elsewhere that is EEXIST.) If the new member is
-    // ready already, a wait that is under way reports it. Allocates. Cost: a few short locks for an event; a short lock
-    // and a system call for a descriptor (a few system calls for the set's first). Throws the following errors, and
-    // then the set is as it was before:
+    // each of these five.) When the member is ready, waits report its tag, which may be any number except the greatest.
+    // A wait that is under way reports a member that is ready already. An event must stay where it is until it is
+    // removed, and a descriptor must be removed before it is closed ("Many members" in docs/guide.md). Allocates. Cost:
+    // a few short locks for an event; a short lock and a system call for a descriptor (a few for the set's first).
+    // Throws the following errors, and then the set is as it was before:
     // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
     // - std::system_error with EEXIST if the event or descriptor is a member already. A descriptor may also give EBADF,
-    //   EPERM (a regular file), ENOSPC or ENOMEM; the message then has its number. The set's first descriptor may also
-    //   give EMFILE or ENFILE; this message has no number.
+    //   EPERM (a regular file), ENOSPC or ENOMEM, and the set's first descriptor EMFILE or ENFILE.
     // - std::bad_alloc.
     TOCSIN_API void add(const source& what, std::uint64_t tag);
     // Changes the tag and, for a descriptor, the readiness that is asked for. Throws std::invalid_argument as add()
@@ -162,34 +159,13 @@ public:
     TOCSIN_API void change(wait_timer& timer, std::uint64_t tag);
     TOCSIN_API bool remove(wait_timer& timer) noexcept;
 
-    // Waits until a member is ready, then reports all ready members, as many as fit into `out`. (For descriptors there
-    // is an exception below.) The next waits report those that did not fit, so no member is passed over. Never returns
-    // spuriously. Members that are ready at the start are reported even if the deadline has passed or a stop was
-    // requested. A timeout or a stop loses nothing. The spin policy holds as for wait_any(): with descriptors, the wait
-    // spins only under an adaptive policy.
-    // - An auto-reset event is consumed, as by its own wait(), so each of its signals is reported once. The wait_set
-    //   takes its place in the event's queue in add(), not when a wait begins. While a thread sleeps here, the event
-    //   serves the wait_set and its other waiters first in, first out. Whenever a set() hands the event to a thread
-    //   here, the wait_set moves to the queue's end.
-    // - A semaphore is treated in the same way: each report takes one permit.
-    // - A manual-reset event is reported by every wait while it is set. It is also reported if it is set and then reset
-    //   while a thread sleeps here that no other member has woken. The same is true of a latch and of a barrier's
-    //   token.
-    // - A descriptor that is ready is reported by every wait that finds no event or timer ready. A wait that does find
-    //   an event or timer ready reports descriptors only if its deadline is a duration of zero, or if the seven waits
-    //   before it did not look at them. So of eight waits in a row at least one reports ready descriptors, however busy
-    //   the events are.
-    // - A timer is reported once for each reset(), never before its deadline has passed; one that reset_every() has
-    //   armed is reported at most once for each tick. Timers that a wait finds due are reported behind the events that
-    //   are ready at that moment, and behind the timers that an earlier wait found due but did not report. Of the
-    //   timers on one clock, the earliest comes first; the order of equal ones is not promised.
-    // - A thread that sleeps here follows one clock, the steady or the system clock. If somebody sets the system clock
-    //   during the sleep, a timer or a deadline on the clock that the thread does not follow may be noticed late.
-    //
-    // Cost: a few short locks for each event found ready. If the thread sleeps, one system call to sleep, and one to
-    // wake it. (A wait may end before the thread sleeps: spin.hpp.) With descriptors, one more system call to look at
-    // them in every eighth wait that finds an event or a timer ready, and in each such wait with a deadline of zero.
-    // With timers, a look at the clock.
+    // Waits until a member is ready, then reports all ready members, as many as fit into `out`. The next waits report
+    // those that did not fit. Never returns spuriously. Members that are ready at the start are reported even if the
+    // deadline has passed or a stop was requested. A timeout or a stop loses nothing. "Many members" in docs/guide.md
+    // says for each kind of member how often it is reported, and which clock the wait follows.
+    // Cost: a few short locks for each event found ready, and a look at the clock if the set has timers. If the thread
+    // sleeps, one system call to sleep, and one to wake it. With descriptors, one more system call in some of the waits
+    // that find an event or a timer ready: at least one in eight, and each wait with a deadline of zero.
     // Throws the following errors, and has then taken nothing:
     // - std::invalid_argument if `out` is empty.
     // - std::logic_error if another thread waits in the set.

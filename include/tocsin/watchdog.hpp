@@ -32,26 +32,17 @@ class [[nodiscard]] wait_watchdog {
     state state_;
 };
 
-// Calls `report(wait)` once for each parked wait (diagnose.hpp) that has been parked for longer than `longest`.
+// Calls `report(wait)` once for each parked wait (diagnose.hpp) that has been parked for longer than `longest`:
 //
 //     const auto watchdog = tocsin::report_waits_longer_than(10s, [](const tocsin::parked_wait& wait) {
 //         log("{} {} '{}': thread {} waits", wait.type, wait.address, wait.name, wait.thread);
 //     });
 //
-// Cost: none for the waits, which note when they were parked in any case. The first call starts a thread of the
-// library, which all watchdogs share and which lives as long as the process. The thread looks at all parked waits when
-// the oldest wait that it has not reported yet becomes too old, or once in `longest` if nothing waits. It looks at most
-// 16 times in `longest`, and at most once in a millisecond. In addition, it looks whenever a watchdog begins or ends,
-// and when another watchdog needs a look. A look costs what parked_waits() costs.
-// Precision: a wait is reported at the earliest when it is older than `longest`. It is reported at the latest after a
-// further sixteenth of `longest` (or a millisecond, if that is longer), plus the time of a look and of the reports
-// before this one. A wait that ends between these two moments may stay unreported. For a coroutine or an operation,
-// both moments may come up to 10 ms earlier, because parked_wait::since may be too early by that much.
-//
-// The function runs in the library's thread, under no lock, and may wait and wake. (await.hpp says how such a thread is
-// scheduled.) It must not throw: an exception ends the program. In the child of a fork, nothing is reported until the
-// child makes a watchdog of its own. Throws std::bad_alloc, std::system_error if the system can't start a thread, and
-// std::invalid_argument if `report` is empty.
+// The report comes at most a sixteenth of `longest` late, or a millisecond, whichever is longer. Costs the waits
+// nothing; docs/diagnosis.md says what the library's thread does. The function runs in that thread, under no lock, and
+// may wait and wake. It must not throw: an exception ends the program. In the child of a fork, nothing is reported
+// until the child makes a watchdog of its own. Throws std::bad_alloc, std::system_error if the system can't start a
+// thread, and std::invalid_argument if `report` is empty.
 [[nodiscard]] TOCSIN_API wait_watchdog
 report_waits_longer_than(std::chrono::nanoseconds longest, std::function<void(const parked_wait&)> report);
 
