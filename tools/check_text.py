@@ -22,6 +22,9 @@ MACRO = re.compile(r"#\s*define\s+(\w+)")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\(")
 # CMake lists a typed suite by the numbers that GoogleTest gives to its types: it takes other names for a suite's own.
 NAMED_TYPES = re.compile(r"\b(?:TYPED_TEST_SUITE\(\w+,[^,;]*|INSTANTIATE_TYPED_TEST_SUITE_P\(\w+,[^,;]*,[^,;]*),\s*\w")
+# A comment of whole lines, and the next four lines.
+CONTRACT = re.compile(r"^((?: *//.*\n)+)((?:.*\n){4})", re.MULTILINE)
+CONTRACT_LINES = 12
 NO_FACT = "no fact to wait for"
 
 
@@ -59,6 +62,16 @@ def check_cpp(name, path, text):
             yield 1, "never built: tests are named *_test.cpp"
 
 
+def check_contracts(text):
+    """Whoever calls a function reads its contract whole. That of a class may be longer."""
+    for contract in CONTRACT.finditer(text):
+        lines = contract[1].count("\n")
+        of_a_type = re.match(r"\n|#", contract[2]) or re.search(r"^ *(class|struct|concept) ", contract[2], re.MULTILINE)
+        if lines > CONTRACT_LINES and not of_a_type:
+            yield text.count("\n", 0, contract.start()) + 1, \
+                f"a contract of {lines} lines: a function's has {CONTRACT_LINES} at most, the guide has the fine print"
+
+
 def tree(root):
     """Every file of ours that is text, by its path: (path relative to the root, path, text)."""
     for path in sorted(root.rglob("*")):
@@ -90,6 +103,8 @@ def check(root):
         complaints = list(check_every_file(path, text))
         if path.suffix in (".cpp", ".hpp"):
             complaints += check_cpp(name, path, text)
+        if re.fullmatch(r"include/tocsin/\w+\.hpp", name):
+            complaints += check_contracts(text)
         if path.suffix == ".md":
             complaints += prose.check_links(path, text)
         complaints += check_prose(name, path, text, root, known, names)

@@ -165,6 +165,14 @@ class EveryFile(TextCase):
         self.assert_one({"src/a.cpp": "// TO" "DO\n"}, "a promise")
         self.assert_one({"include/a.hpp": "int a;\n"}, "#pragma once")
 
+    def test_a_function_has_a_short_contract(self):
+        def header(lines, code):
+            return {"include/tocsin/a.hpp": "#pragma once\n\n" + "// A.\n" * lines + code + "\n\n\n\n"}
+        self.assert_none(header(12, "void set();"))
+        self.assert_one(header(13, "void set();"), "a.hpp:3: a contract of 13 lines")
+        self.assert_one(header(13, "template <class Lock>\nvoid wait(Lock&);"), "a contract of 13 lines")
+        self.assert_none(header(13, "template <class Word>\nclass bit_lock {};"))
+
 
 if __name__ == "__main__":
     unittest.main()
