@@ -201,9 +201,9 @@ TEST(TableGrowth, BeginsAnewInTheChildOfAFork) {
     look(growth, parents);
     ASSERT_EQ(parents.sets, 1);
     growth.begin_anew();
-    kernel childs;
-    look(growth, childs);
-    EXPECT_EQ(childs.has, 4'096);
+    kernel in_child;
+    look(growth, in_child);
+    EXPECT_EQ(in_child.has, 4'096);
 
     growth.begin_anew();
     kernel with_a_size_of_its_own{.has = 4'096, .running = 100'000};

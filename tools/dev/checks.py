@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from check_text import NOT_OURS
 from dev.needs import tool
 from dev.run import Count, configure, one, quietly
 from dev.tree import BUILD, JOBS, ROOT, TOOLS, cpp_files, say
@@ -20,13 +21,25 @@ def format_is_right():
     return one(quietly("format", [tool("clang-format"), "--dry-run", "--Werror", *cpp_files()], "check-format"))
 
 
+def files():
+    """The files of the tree, without what is made in it."""
+    return sorted(path for path in ROOT.rglob("*")
+                  if path.is_file() and not NOT_OURS.intersection(path.relative_to(ROOT).parts))
+
+
+def is_shell_script(path):
+    with path.open("rb") as file:
+        return re.match(rb"#! *\S*/(env +)?(ba)?sh$", file.readline().rstrip()) is not None
+
+
 def text_is_right():
     """Layers, memory orders, text, shell scripts, and the tests of the tools."""
     python = sys.executable
     return (one(quietly("layers", [python, TOOLS / "check_layers.py"], "check-layers"))
             + one(quietly("text", [python, TOOLS / "check_text.py"], "check-text"))
             + one(quietly("licence", [python, TOOLS / "spdx.py"], "check-licence"))
-            + one(quietly("shell", [python, TOOLS / "check_shell.py"], "check-shell"))
+            + one(quietly("shell", [tool("shellcheck"), *filter(is_shell_script, files())], "check-shell"))
+            + one(quietly("spelling", [tool("codespell"), *files()], "check-spelling"))
             + one(quietly("own tests", [python, "-m", "unittest", "discover", "-s", TOOLS, "-p", "*_test.py"],
                           "check-own-tests")))
 
