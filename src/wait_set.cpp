@@ -131,7 +131,7 @@ public:
     state(const state&) = delete;
     state& operator=(const state&) = delete;
     ~state() {
-        const bool lot_is_ours = core::forks() == forks_;
+        const bool lot_is_ours = process_.is_of_this_process();
         events_.for_each([&](source_member* each) { lot_is_ours ? set_.remove(each) : delete each; });
         if (lot_is_ours) set_.remove_timers();
         delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
@@ -140,7 +140,7 @@ public:
     // Whether a thread of the parent held the lock at the fork. It may have been changing the containers. These may now
     // be half changed, so they must never be freed. (The descriptors of the poll_set
     // then stay open, too.)
-    bool is_half_changed() const noexcept { return core::forks() != forks_ && !admission_.is_free_now(); }
+    bool is_half_changed() const noexcept { return !process_.is_of_this_process() && !admission_.is_free_now(); }
     // Whether a thread waits in a static set that exit() destroys. Nobody can stop that thread before.
     bool is_used_at_exit() const noexcept {
         // no order: a thread that begins to wait now uses a set that is being destroyed
@@ -354,7 +354,7 @@ private:
     detail::atomic<std::size_t> descriptors_{0};  // how many are members
     // How many waits in a row have not looked at descriptors, this one included. Only the waiting thread touches it.
     unsigned unlooked_ = 0;
-    const std::uint32_t forks_ = core::forks();
+    const core::process_stamp process_;
 };
 
 static_assert(sizeof(timer_member) <= detail::wait_timer_size && alignof(timer_member) <= 8);
@@ -363,7 +363,7 @@ wait_timer::wait_timer() noexcept { ::new (memory_) timer_member; }
 
 wait_timer::~wait_timer() {
     timer_member& own = member();
-    if (own.list() != nullptr && own.forks() == core::forks()) own.list()->remove(own);
+    if (own.list() != nullptr && own.is_of_this_process()) own.list()->remove(own);
     own.~timer_member();
 }
 

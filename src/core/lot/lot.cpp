@@ -375,7 +375,7 @@ all_waiter* wait_queue::find_ready_all_waiter(queue_cursor& looked) noexcept {
 
 // Returns the node at which a walk begins or continues.
 wait_node* wait_queue::first_behind(queue_cursor& walk) const noexcept {
-    if (walk.listed_ && walk.forks_ != forks()) walk.listed_ = false;  // its queue is gone
+    if (walk.listed_ && !walk.listed_by_.is_of_this_process()) walk.listed_ = false;  // its queue is gone
     if (!walk.listed_) return nodes_.first();
     wait_node* const passed = walk.passed_;
     return passed != nullptr ? wait_list::next(*passed) : nodes_.first();
@@ -385,7 +385,7 @@ void wait_queue::stop_at(queue_cursor& walk, wait_node& passed) noexcept {
     walk.passed_ = &passed;
     if (walk.listed_) return;
     walk.listed_ = true;
-    walk.forks_ = forks();
+    walk.listed_by_ = process_stamp();
     walk.following_ = bucket_.cursors;
     bucket_.cursors = &walk;
 }
@@ -414,7 +414,7 @@ void wait_queue::move_cursors_to_head(const wait_key& key) noexcept {
 }
 
 void queue_cursor::give_up() noexcept {
-    if (forks_ != forks()) return;
+    if (!listed_by_.is_of_this_process()) return;
     locked_queue queue(key_);
     static_cast<wait_queue&>(queue).end(*this);
 }
