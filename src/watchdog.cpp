@@ -17,8 +17,8 @@
 // sees. A look that can't allocate memory reports nothing and forgets nothing. The thread then looks again after
 // pause().
 //
-// Fork: the child begins without watchdogs and without a thread (core/sync/fork.hpp). If the child destroys a watchdog of
-// the parent, it only frees the memory, except that of `reported`, which may be half changed.
+// Fork (core/sync/fork.hpp): the child begins without watchdogs and without a thread. If the child destroys a watchdog
+// of the parent, it only frees the memory, except that of `reported`, which may be half changed.
 //
 // Checked by: tests/unit/watchdog_test.cpp, tests/internal/out_of_memory_test.cpp.
 #include "core/async/background.hpp"

@@ -13,7 +13,8 @@
 
 namespace tocsin::core {
 
-// The duty of the child of a fork (core/sync/fork.hpp): constructs a never_destroyed object again. The resources of the parent's state are not freed.
+// The duty of the child of a fork (core/sync/fork.hpp): constructs a never_destroyed object again. The resources of the
+// parent's state are not freed.
 template <auto& Object>
 void renew() noexcept {
     new (&Object.it) decltype(Object.it);

@@ -99,9 +99,9 @@
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
-// walk_model_test.cpp (lot-8), semaphore_model_test.cpp (lot-10, P17 of docs/proofs.md), shared_word_model_test.cpp (the
-// batches of a queue), mix_model_test.cpp, the models of all else that waits; tests/internal/lot_test.cpp, walk_test.cpp,
-// proofs/promela/event_lot.pml.
+// walk_model_test.cpp (lot-8), semaphore_model_test.cpp (lot-10, P17 of docs/proofs.md), shared_word_model_test.cpp
+// (the batches of a queue), mix_model_test.cpp, the models of all else that waits; tests/internal/lot_test.cpp,
+// walk_test.cpp, proofs/promela/event_lot.pml.
 #include "core/lot/lot.hpp"
 
 #include "platform/system/system.hpp"

@@ -67,8 +67,9 @@
 // sleep.)
 //
 // At a gate, nobody is woken for nothing: a wake-up call reaches only the sleepers of one batch, and these are all
-// marked (shared_word-5, shared_word-1). The next batch that has the word begins after that call. If wait_queue::begin_batch()
-// finds no free word among those that it looks at, the thread becomes a delegate, which sleeps on a word of its own.
+// marked (shared_word-5, shared_word-1). The next batch that has the word begins after that call. If
+// wait_queue::begin_batch() finds no free word among those that it looks at, the thread becomes a delegate, which
+// sleeps on a word of its own.
 //
 // Memory order
 //   [shared-wake]   the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
