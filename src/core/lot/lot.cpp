@@ -245,7 +245,6 @@ shared_word* wait_queue::last_batch() const noexcept {
 }
 
 void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexcept {
-    using kind = wait_node::kind;
     set_urgency(last);
     const std::uint32_t before = empty() ? 0 : static_cast<std::uint32_t>(state().count);
     if (before != 0 && first()->what == kind::waiter && !first()->owner->is_coroutine()) {
