@@ -48,10 +48,7 @@ core::name_entry** find_name(const void* address) noexcept {
     return link;
 }
 
-struct at_fork {
-    at_fork() noexcept { platform::on_fork_in_child(forget_half_a_name); }
-};
-const at_fork resets_names;
+const core::in_child resets_names(core::child_duty::names, forget_half_a_name);
 
 void set_origin(parked_wait& of, const core::wait_origin& from) noexcept {
     using std::chrono::steady_clock;

@@ -98,7 +98,7 @@ public:
     state(const state&) = delete;
     state& operator=(const state&) = delete;
     ~state() {
-        if (core::forks() != forks_) return;
+        if (!is_ours()) return;
         core::unset_default_service(*this);
         {
             const std::lock_guard guard(lock_);
@@ -109,9 +109,9 @@ public:
 
     // Whether a thread of the parent held the lock at the fork. It may have been changing the containers. These may now
     // be half changed, so they must never be freed.
-    bool is_half_changed() const noexcept { return core::forks() != forks_ && !lock_.is_free_now(); }
+    bool is_half_changed() const noexcept { return !is_ours() && !lock_.is_free_now(); }
 
-    bool is_ours() const noexcept { return core::forks() == forks_; }
+    bool is_ours() const noexcept { return process_.is_of_this_process(); }
     // Returns true if exit() destroys a static driver that waits still use. Nobody can end these waits before, so the
     // state must be kept for them. From then on, the driver calls no code of the user.
     bool is_kept_at_exit() noexcept {
@@ -230,7 +230,7 @@ private:
 
     void (*const changed_)(void*) noexcept;
     void* const argument_;
-    const std::uint32_t forks_ = core::forks();
+    const core::process_stamp process_;
 
     core::futex_lock lock_;
     detail::plain<bool> armed_{false};

@@ -263,7 +263,7 @@ constexpr lot_source source_of{
                      ? nullptr
                      : +[](void* event) noexcept { event_set_slow(byte_of(event), Mode); },
     .use = Use,
-    .is_event = true,
+    .ready_bit = set_bit,
 };
 
 }  // namespace

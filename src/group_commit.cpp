@@ -186,7 +186,7 @@ struct commit_engine::state {
 
     const std::unique_ptr<flusher> flush;
     const group_commit_options options;
-    const std::uint32_t forks = core::forks();
+    const core::process_stamp process;
 
     mutable core::futex_lock lock;
     plain<bool> led{false};
@@ -207,7 +207,7 @@ commit_engine::commit_engine(std::unique_ptr<flusher> flush, const group_commit_
 }
 
 commit_engine::~commit_engine() {
-    if (core::forks() != state_->forks) return;
+    if (!state_->process.is_of_this_process()) return;
     {
         const std::lock_guard held(state_->lock);
         if (!state_->led && !state_->words.are_used()) return;

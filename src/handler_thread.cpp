@@ -89,7 +89,7 @@ handler_thread::handler_thread(handler_options options)
 }
 
 handler_thread::~handler_thread() {
-    if (core::forks() != forks_) {
+    if (!core::process_stamp(forks_).is_of_this_process()) {
         new (&queue_) std::vector<job>;
         new (&batch_) std::vector<job>;
         new (&thread_) std::thread;

@@ -113,7 +113,7 @@ public:
         return *std::launder(static_cast<early_end*>(self.unused_slots()));
     }
     // False in the child of a fork, if the wait began in the parent.
-    bool is_of_this_process() const noexcept { return core::forks() == forks_; }
+    bool is_of_this_process() const noexcept { return process_.is_of_this_process(); }
     void queue() noexcept {
         resume_here([](resumable& next) noexcept { static_cast<early_end&>(next).self_.finish(); });
     }
@@ -129,7 +129,7 @@ private:
     explicit early_end(operation_base& of) noexcept : resumable(nullptr), self_(of) {}
 
     operation_base& self_;
-    const std::uint32_t forks_ = core::forks();
+    const core::process_stamp process_;
 };
 
 // A wait for any of one source, without limits.

@@ -61,7 +61,7 @@ public:
     void end_stopped() noexcept { wait_.self.release(nullptr); }
 
     // False in the child of a fork, if the wait began in the parent.
-    bool is_of_this_process() const noexcept { return core::forks() == forks_; }
+    bool is_of_this_process() const noexcept { return process_.is_of_this_process(); }
 
     // Called once, by what the wait was given to run: the coroutine, or the end of the operation.
     void finish() noexcept;
@@ -143,7 +143,7 @@ private:
 
     pending_base& what_;
     void (*const run_)(void* who) noexcept;
-    const std::uint32_t forks_ = core::forks();
+    const core::process_stamp process_;
     plain<bool> suspended_{false};
     bool over_ = false;
     limited* limits_ = nullptr;   // null: the wait has none

@@ -73,7 +73,7 @@ public:
     state(const state&) = delete;
     state& operator=(const state&) = delete;
     ~state() {
-        if (core::forks() != forks_) return;
+        if (!process_.is_of_this_process()) return;
         (void)core::withdraw(node_, event_.lot());
         raises_.wait_until_unused();
     }
@@ -115,7 +115,7 @@ private:
     detail::plain<bool> armed_{false};
     core::rundown raises_;  // one use for each raise that is owed
     platform::readable_flag flag_;
-    const std::uint32_t forks_ = core::forks();
+    const core::process_stamp process_;
 };
 
 pollable::pollable(const source& event) {

@@ -38,7 +38,7 @@
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
 // 2, 5), tests/stress/many_stress_test.cpp.
 #include "core/wait/multi_wait.hpp"
-#include "core/wait/sleep_polling.hpp"
+#include "core/wait/poll_sleep.hpp"
 #include "core/wait/source_list.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/poller/poller.hpp"
@@ -131,14 +131,13 @@ core::wait_key learned_by(std::span<const source> sources) noexcept {
 
 any_result ended(core::claim how) noexcept { return {core::status_from(how, wait_status::signaled)}; }
 
-// When a wait for any looks at its descriptors.
-class descriptor_looks {
+// When a wait for any looks at its descriptors, and how it sleeps until one of them is ready.
+class descriptor_looks final : public core::poll_sleep {
 public:
     explicit descriptor_looks(std::span<const source> sources)
         : sources_(sources), storage_(core::descriptors::count(sources)), polled_(sources, storage_.get()) {}
 
     bool none() const noexcept { return polled_.none(); }
-    platform::doorbell_id bell() const noexcept { return polled_.bell(); }
 
     // Whether the wait must look at its descriptors before it is queued.
     bool are_due() const noexcept {
@@ -172,14 +171,6 @@ public:
         polled_.fail_without_bell(error);
     }
 
-    platform::poll_result sleep(const deadline& until) noexcept {
-        const auto result = platform::poller::poll(polled_.all(), polled_.bell(), until);
-        idle_ = result.ready == 0 && result.error == 0;
-        return result;
-    }
-
-    std::uint32_t winner() const noexcept { return polled_.first().index; }
-
     // The result of a wait that was claimed for this source.
     any_result taken(std::uint32_t index) const {
         if (none()) return {wait_status::signaled, index};
@@ -192,11 +183,20 @@ public:
         return {wait_status::signaled, index};
     }
 
-    void check(const platform::poll_result& by) const {
-        if (by.error != 0) polled_.check(by.error, by.culprit);
+    // Throws the error with which the poll of a sleep has failed.
+    void check() const {
+        if (found().error != 0) polled_.check(found().error, found().culprit);
     }
 
 private:
+    platform::doorbell_id bell() const noexcept override { return polled_.bell(); }
+    platform::poll_result poll(const deadline& until) noexcept override {
+        const auto result = platform::poller::poll(polled_.all(), polled_.bell(), until);
+        idle_ = result.ready == 0 && result.error == 0;
+        return result;
+    }
+    std::uint32_t ready_source() const noexcept override { return polled_.first().index; }
+
     const std::span<const source> sources_;
     descriptor_storage storage_;
     core::descriptors polled_;
@@ -212,17 +212,10 @@ any_result sleep_for_any(std::span<const source> sources, const core::latest_end
     for (;;) {
         multi_wait wait(sources, multi_wait::mode::any, slots.slots(), slots.buckets());
         core::claim how = core::claim::signaled;
-        platform::poll_result ended_by;
         const auto made = wait.enlist();
         if (made == multi_wait::progress::waiting) {
             if (lock != nullptr) lock->give_up();
-            const auto poll = [&]() noexcept { return looks.sleep(until_first.until); };
-            const auto winner = [&]() noexcept { return looks.winner(); };
-            how = looks.none()
-                      ? looking.spin_then_sleep(wait.self)
-                      : wait.self.stoppable(until_first, [&]() noexcept {
-                            return core::sleep_polling(wait.self, looks.bell(), ended_by, poll, winner);
-                        });
+            how = looks.none() ? looking.spin_then_sleep(wait.self) : looks.sleep(wait.self, until_first);
         }
         wait.delist();
         if (made == multi_wait::progress::done) looking.end_early();
@@ -234,7 +227,7 @@ any_result sleep_for_any(std::span<const source> sources, const core::latest_end
             const auto found = looks.look_after_stop();  // wait-2
             return found ? signaled(found) : ended(how);
         }
-        looks.check(ended_by);
+        looks.check();
         if (how == core::claim::timed_out) return timed_out(first);
         return looks.taken(wait.self.winner());
     }

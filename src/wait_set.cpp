@@ -55,8 +55,8 @@
 // tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list
 // has models of its own (P12, too).
 #include "core/wait/member_table.hpp"
+#include "core/wait/poll_sleep.hpp"
 #include "core/wait/ready_list.hpp"
-#include "core/wait/sleep_polling.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
@@ -131,7 +131,7 @@ public:
     state(const state&) = delete;
     state& operator=(const state&) = delete;
     ~state() {
-        const bool lot_is_ours = core::forks() == forks_;
+        const bool lot_is_ours = process_.is_of_this_process();
         events_.for_each([&](source_member* each) { lot_is_ours ? set_.remove(each) : delete each; });
         if (lot_is_ours) set_.remove_timers();
         delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
@@ -140,7 +140,9 @@ public:
     // Whether a thread of the parent held the lock at the fork. It may have been changing the containers. These may now
     // be half changed, so they must never be freed. (The descriptors of the poll_set
     // then stay open, too.)
-    bool is_half_changed() const noexcept { return core::forks() != forks_ && !admission_.is_free_now(); }
+    bool is_half_changed() const noexcept {
+        return !process_.is_of_this_process() && !admission_.is_free_now();
+    }
     // Whether a thread waits in a static set that exit() destroys. Nobody can stop that thread before.
     bool is_used_at_exit() const noexcept {
         // no order: a thread that begins to wait now uses a set that is being destroyed
@@ -245,6 +247,27 @@ private:
         detail::atomic<bool>& taken_;
     };
 
+    // A sleep in the poll_set, if there is one.
+    class sleep_in_set final : public core::poll_sleep {
+    public:
+        sleep_in_set(poll_set* of, std::span<ready_item> out, unsigned& unlooked) noexcept
+            : set_(of), out_(out), unlooked_(unlooked) {}
+        bool has_set() const noexcept { return set_ != nullptr; }
+
+    private:
+        platform::doorbell_id bell() const noexcept override { return set_->bell(); }
+        platform::poll_result poll(const deadline& until) noexcept override {
+            const platform::poll_result found = set_->wait(out_, until);
+            if (found.ready == 0 && !took_the_only_room(found, out_)) unlooked_ = 0;
+            return found;
+        }
+        std::uint32_t ready_source() const noexcept override { return 0; }
+
+        poll_set* const set_;
+        const std::span<ready_item> out_;
+        unsigned& unlooked_;
+    };
+
     poll_set* poll_if_any() const noexcept {
         return poll_.load(std::memory_order_acquire);  // [set-poll]
     }
@@ -318,23 +341,12 @@ private:
         ready_list::sleeper self(set_);
         if (!set_.begin_sleep(self, options.until)) return {wait_status::signaled};
         until = self.until;
-        platform::poll_result polled;
-        const core::claim how = self.waiting.stoppable(options, [&]() noexcept {
-            poll_set* const poll = poll_if_any();
-            if (poll == nullptr) {
-                const auto released = [&]() noexcept { return self.waiting.is_released(); };
-                return looking.while_parked(released) ? self.waiting.finish()
-                                                      : looking.sleep(self.waiting, self.until);
-            }
-            const auto poll_once = [&]() noexcept {
-                const platform::poll_result found = poll->wait(out, self.until);
-                if (found.ready == 0 && !took_the_only_room(found, out)) unlooked_ = 0;
-                return found;
-            };
-            return core::sleep_polling(self.waiting, poll->bell(), polled, poll_once,
-                                       []() noexcept { return std::uint32_t{0}; });
-        });
+        sleep_in_set polling(poll_if_any(), out, unlooked_);
+        const core::claim how = polling.has_set()
+                                    ? polling.sleep(self.waiting, {until, options.stop, options.spin})
+                                    : looking.spin_then_sleep(self.waiting);
         set_.end_sleep(self);
+        const platform::poll_result& polled = polling.found();
         if (polled.error != 0) fail(polled.error, "tocsin::wait_set::wait");
         if (how == core::claim::timed_out && self.until_timer) return {wait_status::signaled};
         if (how != core::claim::signaled) return {core::status_from(how, wait_status::signaled)};
@@ -354,7 +366,7 @@ private:
     detail::atomic<std::size_t> descriptors_{0};  // how many are members
     // How many waits in a row have not looked at descriptors, this one included. Only the waiting thread touches it.
     unsigned unlooked_ = 0;
-    const std::uint32_t forks_ = core::forks();
+    const core::process_stamp process_;
 };
 
 static_assert(sizeof(timer_member) <= detail::wait_timer_size && alignof(timer_member) <= 8);
@@ -363,7 +375,7 @@ wait_timer::wait_timer() noexcept { ::new (memory_) timer_member; }
 
 wait_timer::~wait_timer() {
     timer_member& own = member();
-    if (own.list() != nullptr && own.forks() == core::forks()) own.list()->remove(own);
+    if (own.list() != nullptr && own.is_of_this_process()) own.list()->remove(own);
     own.~timer_member();
 }
 

@@ -10,15 +10,15 @@
 //   all      the watchdogs.
 //   busy     the watchdog that the thread works for at this moment, or null. Until the thread has ended this work, the
 //            watchdog stays in `all`, and only the thread touches the watchdog's members. (Exceptions: the links of the
-//            list, and `forks`, which never changes.)
+//            list, and `process`, which never changes.)
 //   changed  counts the changes of `all` and the ends of `busy`; the thread and destructors sleep on it.
 // A watchdog remembers which waits it has reported, by thread, address and start. A thread gives each of its waits
 // another start (wait_origin.hpp), even if the clock has not moved on. It forgets a wait that it no longer
 // sees. A look that can't allocate memory reports nothing and forgets nothing. The thread then looks again after
 // pause().
 //
-// Fork: the child begins without watchdogs and without a thread (renewed_in_child). If the child destroys a watchdog of
-// the parent, it only frees the memory, except that of `reported`, which may be half changed.
+// Fork (core/sync/fork.hpp): the child begins without watchdogs and without a thread. If the child destroys a watchdog
+// of the parent, it only frees the memory, except that of `reported`, which may be half changed.
 //
 // Checked by: tests/unit/watchdog_test.cpp, tests/internal/out_of_memory_test.cpp.
 #include "core/async/background.hpp"
@@ -56,7 +56,7 @@ struct detail::watchdog_state : detail::list_links<detail::watchdog_state> {
     nanoseconds longest;
     std::function<void(const parked_wait&)> report;
     std::vector<seen> reported;
-    std::uint32_t forks = core::forks();
+    core::process_stamp process;
 };
 
 namespace {
@@ -109,7 +109,7 @@ struct watchdogs {
 namespace {
 
 constinit detail::never_destroyed<watchdogs> the_watchdogs;
-const core::renewed_in_child<the_watchdogs> watchdogs_renewed;
+const core::in_child renews_watchdogs(core::child_duty::watchdogs, core::renew<the_watchdogs>);
 
 std::optional<std::vector<parked_wait>> waits_if_memory_allows() noexcept {
     TOCSIN_TRY { return parked_waits(); }
@@ -173,7 +173,7 @@ void watchdogs::run() noexcept {
 }
 
 void detail::watchdog_deleter::operator()(watchdog_state* gone) const noexcept {
-    if (gone->forks == core::forks()) {
+    if (gone->process.is_of_this_process()) {
         the_watchdogs.it.remove(*gone);
     } else {
         new (&gone->reported)

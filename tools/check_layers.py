@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which file may include which, and whether every memory order names its partner.
 
-Arrows never point up: features -> core -> platform. Features are siblings and do not include each other. Between the
-folders of src/core, and between those of src/platform, the arrows point down as well. docs/design.md has the reasons;
-this file is the rule.
+Arrows never point up: features -> core -> platform. Features stand in four storeys, and include only what is below
+them. Between the folders of src/core, and between those of src/platform, the arrows point down as well. docs/design.md
+has the reasons; this file is the rule.
 """
 
 import re
@@ -18,27 +18,19 @@ ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY = {"deadline", "limits", "queue_order", "readiness", "source", "spin", "status", "stop_token",
               "execution"}
 
-# Features that are built on another feature. Everything else that features share belongs in core.
-BUILT_ON = {
-    "pending": {"wait", "driver"},  # the same sources and results, without a thread that waits
-    "operation": {"wait", "pending", "driver"},  # the same, for a function to call
-    "await": {"wait", "pending", "driver"},  # the same, for coroutines
-    "task": {"await", "event", "wait"},  # a type for coroutines that await
-    "latch": {"event"},  # a count, and an event to wait for
-    "barrier": {"event"},  # the same with two events
-    "wait_group": {"event"},  # the same with a count that also goes up
-    "condition": {"wait", "word_lock", "bit_lock"},  # its wait for several things; locks whose number it knows
-    "word_lock": {"bit_lock"},  # a bit lock on a word of its own
-    "channel": {"channel_base", "wait"},  # the same with items
-    "channel_base": {"word_lock"},  # two lists of waits, each under a lock
-    "kept_wait": {"operation"},  # a description of one
-    "sender": {"operation", "kept_wait", "wait"},  # the same, for [exec]
-    "asio": {"operation", "kept_wait", "asio_waits", "wait"},  # the same, for Asio's completion tokens
-    "uv": {"operation", "wait"},  # the same, for a loop of libuv
-    "glib": {"operation", "wait"},  # the same, for a main context of GLib
-    "watchdog": {"diagnose"},  # what it reports
-    "handler_thread": {"event", "word_lock", "operation"},  # a queue under a lock, an event to sleep on; an executor
-}
+# The storeys of the features, lowest first. Each has the features on which others of the same storey are built, and
+# then those others. A feature includes what is below it, and nothing beside it. One that is not named here is an object
+# of the lowest storey. Everything else that features share belongs in core.
+STOREYS = (
+    ("objects", {"event", "bit_lock", "diagnose", "driver"},
+     {"word_lock", "latch", "barrier", "wait_group", "watchdog"}),  # a count and an event; a lock on a word of its own
+    ("waits for several things", {"wait", "channel_base"},
+     {"condition", "channel", "wait_set", "coalescer", "group_commit"}),
+    ("asynchronous waits", {"pending"}, {"operation", "await"}),  # the same, for a function to call or a coroutine
+    ("bridges to other libraries and threads", {"kept_wait", "asio_waits"},
+     {"sender", "asio", "uv", "glib", "pollable", "task", "handler_thread"}),
+)
+SIDEWAYS = "a feature includes only features below it (STOREYS)"
 
 # The area of a folder's files; the first folder that matches counts.
 AREAS = (
@@ -118,6 +110,14 @@ def area_of(path):
     return None
 
 
+def height_of(feature):
+    """The place of a feature in STOREYS: two numbers for each storey."""
+    for number, (_, below, above) in enumerate(STOREYS):
+        if feature in below or feature in above:
+            return 2 * number + (feature in above)
+    return 1
+
+
 def resolve(root, path, included):
     """The included file, relative to the root, or None if it is not one of the tree."""
     for folder in (Path(path).parent, "src", "include", "tests/support"):
@@ -136,13 +136,9 @@ def complaint_about(path, included):
     if target in MAY_INCLUDE[area]:
         return complaint_about_folders(path, included)
     if area == "public" and target == "public":
-        if stem == "tocsin" or target_stem in BUILT_ON.get(stem, ()):
-            return None
-        return "features are siblings and do not include each other"
+        return None if stem == "tocsin" or height_of(target_stem) < height_of(stem) else SIDEWAYS
     if area == "feature" and target in ("public", "feature"):
-        if target_stem == stem or target_stem in BUILT_ON.get(stem, ()):
-            return None
-        return "features are siblings and do not include each other"
+        return None if target_stem == stem or height_of(target_stem) < height_of(stem) else SIDEWAYS
     if area in ("outside", "win32"):
         return f"{path.split('/')[0]}/ sees only <tocsin/...>"
     return f"an arrow from {area} up to {target}"

@@ -40,7 +40,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_features_do_not_include_each_other(self):
         self.assert_one(self.complaints(include__tocsin__event_hpp="#include <tocsin/address.hpp>\n",
-                                        include__tocsin__address_hpp=""), "siblings")
+                                        include__tocsin__address_hpp=""), "below it")
 
     def test_the_folders_of_core_include_what_is_below_them(self):
         self.assertEqual([], self.complaints(
@@ -67,10 +67,19 @@ class CheckLayers(unittest.TestCase):
         self.assert_one(self.complaints(src__core__lot_hpp=""), "in none of the folders")
         self.assert_one(self.complaints(src__platform__somewhere__else_cpp=""), "in none of the folders")
 
-    def test_a_feature_may_be_built_on_another_that_is_named(self):
+    def test_a_feature_may_be_built_on_another_of_its_storey(self):
         self.assertEqual([], self.complaints(
             include__tocsin__word_lock_hpp="#include <tocsin/bit_lock.hpp>\n",
             include__tocsin__bit_lock_hpp=""))
+
+    def test_a_feature_includes_no_feature_of_a_higher_storey(self):
+        self.assertEqual([], self.complaints(include__tocsin__task_hpp="#include <tocsin/await.hpp>\n",
+                                             include__tocsin__await_hpp="#include <tocsin/wait.hpp>\n",
+                                             include__tocsin__wait_hpp=""))
+        for low, high in (("event", "wait"), ("wait", "operation"), ("operation", "await"), ("await", "sender")):
+            with self.subTest(low):
+                self.assert_one(self.complaints(**{f"include__tocsin__{low}_hpp": f"#include <tocsin/{high}.hpp>\n",
+                                                   f"include__tocsin__{high}_hpp": ""}), "below it")
 
     def test_the_header_of_everything_includes_everything(self):
         self.assertEqual([], self.complaints(include__tocsin__tocsin_hpp="#include <tocsin/event.hpp>\n",

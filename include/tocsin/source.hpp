@@ -24,6 +24,7 @@
 #pragma once
 
 #include <tocsin/deadline.hpp>
+#include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/event_use.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
@@ -66,9 +67,19 @@ struct lot_source {
     void (*clear_parked)(void* object) noexcept;         // locked: no node is queued any more
     void (*give_back)(void* object) noexcept = nullptr;  // makes it ready again; null: it stays ready
     event_use use = event_use::event;
-    bool is_event = false;  // the first look reads the event's byte itself, without a call
+    // A bit of the object's first byte, on whenever the source is ready. A first look reads it without a call. 0: none.
+    std::uint8_t ready_bit = 0;
     queue_order order = queue_order::arrival;
 };
+
+// The part of a first look that needs no call. False: the source is not ready. True: it may be, and try_take tells. (A
+// wait for all may be taking it at this moment.)
+inline bool may_be_ready(const lot_source& how, const void* object) noexcept {
+    // [all-taken] acquires: a thread that finds this event taken by a wait for all sees that wait's other events held.
+    return how.ready_bit == 0 ||
+           (static_cast<const atomic<std::uint8_t>*>(object)->load(std::memory_order_acquire) &
+            how.ready_bit) != 0;
+}
 
 // Lets an event's set(wake_list&) add to a wake_list.
 struct left_wakes {
@@ -255,8 +266,8 @@ public:
     source(int descriptor, readiness asked) noexcept
         : kind_(kind::descriptor), asked_(asked), descriptor_(descriptor) {}
 
-    // What the library asks a source. empty(), what(), object() and is_event() may be called for every source, each of
-    // the other functions only for a source of its kind.
+    // What the library asks a source. empty(), what(), object() and has_ready_bit() may be called for every source,
+    // each of the other functions only for a source of its kind.
     bool empty() const noexcept { return kind_ == kind::custom && operations_ == nullptr; }
     kind what() const noexcept { return kind_; }
     void* object() const noexcept { return object_; }
@@ -267,7 +278,7 @@ public:
         if (operations_->label != nullptr) return operations_->label(object_);
         return {"source", object_};
     }
-    bool is_event() const noexcept { return kind_ == kind::lot && lot_->is_event; }
+    bool has_ready_bit() const noexcept { return kind_ == kind::lot && lot_->ready_bit != 0; }
     // The deadline of a timer. For a ticker, it moves when a wait takes the ticker.
     const deadline& when() const noexcept { return repeats() != nullptr ? repeats()->next : when_; }
     // The ticks of a timer that repeats; otherwise null.

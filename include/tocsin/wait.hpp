@@ -91,12 +91,13 @@ TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limit
                                     held_lock* lock = nullptr);
 TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limits& how);
 
-// The inline part of a wait's first look. Looks only at the leading sources. In a list, these are the events that come
-// before all sources of other kinds. If the sources are given one by one, objects of `waitable` types count as leading,
-// too. Takes the first leading source that is ready. Returns its index, or npos if it took none.
+// The inline part of a wait's first look. Looks only at the leading sources. In a list, these are the sources with a
+// ready bit (events, latches ...) before the first that has none. If the sources are given one by one, they are the
+// events and the objects of `waitable` types before the first of another kind. Takes the first leading source that is
+// ready. Returns its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
-    for (std::size_t i = 0; i != sources.size() && sources[i].is_event(); ++i) {
-        if (!event_may_be_set(*static_cast<const event_byte*>(sources[i].object()))) continue;
+    for (std::size_t i = 0; i != sources.size() && sources[i].has_ready_bit(); ++i) {
+        if (!may_be_ready(sources[i].lot(), sources[i].object())) continue;
         return sources[i].lot().try_take(sources[i].object()) ? i : any_result::npos;
     }
     return any_result::npos;

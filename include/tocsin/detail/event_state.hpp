@@ -44,13 +44,6 @@ inline bool event_is_set(const event_byte& state) noexcept {
     return (seen & event_state::held_bit) == 0 || event_is_set_slow(state);
 }
 
-// A first look at an event. False means that the event is unset. True means that it may be set: a wait for all may be
-// taking it at this moment.
-inline bool event_may_be_set(const event_byte& state) noexcept {
-    // [all-taken] acquires: a thread that finds this event taken by a wait for all sees that wait's other events held.
-    return (state.load(std::memory_order_acquire) & event_state::set_bit) != 0;
-}
-
 // Takes an auto-reset event if it is set. `seen` is what the caller has seen of it, or guesses.
 inline bool event_take(event_byte& state, std::uint8_t seen) noexcept {
     while ((seen & event_state::set_bit) != 0) {

@@ -2,6 +2,7 @@
 // What timer_thread.cpp, poll_thread.cpp and watchdog.cpp share: background threads, and the state that they use.
 #pragma once
 
+#include "core/sync/fork.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
@@ -12,13 +13,12 @@
 
 namespace tocsin::core {
 
-// Constructs a never_destroyed object again in the child of a fork. The resources of the parent's state are not freed.
+// The duty of the child of a fork (core/sync/fork.hpp): constructs a never_destroyed object again. The resources of the
+// parent's state are not freed.
 template <auto& Object>
-struct renewed_in_child {
-    renewed_in_child() noexcept {
-        platform::on_fork_in_child([]() noexcept { new (&Object.it) decltype(Object.it); });
-    }
-};
+void renew() noexcept {
+    new (&Object.it) decltype(Object.it);
+}
 
 // A thread that starts when it is first needed and lives as long as the process. The owner of this object guards it by
 // a lock, except for prepare().

@@ -260,7 +260,7 @@ namespace {
 
 constinit detail::never_destroyed<poll_thread> thread;
 
-const renewed_in_child<thread> thread_renewed;
+const in_child renews_thread(child_duty::poll_thread, renew<thread>);
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 // Checked by: tests/model/driver_model_test.cpp (P23 of docs/proofs.md), tests/unit/driver_test.cpp.
 #include "core/async/service.hpp"
 
-#include "platform/system/system.hpp"
+#include "core/sync/fork.hpp"
 
 #include <tocsin/detail/atomic.hpp>
 
@@ -19,15 +19,9 @@ namespace {
 constinit detail::atomic<service*> chosen{nullptr};
 
 // The child has no default service, because the parent's loop does not run in the child.
-struct forgotten_in_child {
-    forgotten_in_child() noexcept {
-        platform::on_fork_in_child([]() noexcept {
-            chosen.store(nullptr, std::memory_order_relaxed);  // no order: the child has one thread
-        });
-    }
-};
-
-const forgotten_in_child in_child;
+const in_child forgets_service(child_duty::default_service, []() noexcept {
+    chosen.store(nullptr, std::memory_order_relaxed);  // no order: the child has one thread
+});
 
 }  // namespace
 

@@ -108,7 +108,7 @@ struct timer_threads {
 
 constinit detail::never_destroyed<timer_threads> threads;
 
-const renewed_in_child<threads> threads_renewed;
+const in_child renews_threads(child_duty::timer_threads, renew<threads>);
 
 bool is_on_system_clock(const deadline& when) noexcept {
     return timer_queue::clock_of(when) == timer_queue::clock::system;

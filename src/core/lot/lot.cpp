@@ -61,6 +61,10 @@
 //       nodes behind the cursor are those that the walk has not passed, in the order of arrival.
 //   lot-9  If nodes of a queue differ in urgency, a bit of its state says so. (It may be on although
 //       they do not: those that differed have left.)
+//   lot-10  A thread that needs several of the same thing, such as three permits of a semaphore, has a collector_node.
+//       Each offer to one waiter gives it one of them. The node counts how many the thread still lacks, and keeps its
+//       place in the queue until the thread has been given the last one, or its wait has ended otherwise. Until then,
+//       nodes behind it are given nothing. The count changes only under the bucket's lock.
 //
 // How long a call holds the lock:
 // - To find one of n queues: about log2(n) steps; at most 52 if no address uses its upper eight bits (lot-7).
@@ -95,13 +99,16 @@
 //   [release]     What came before take() is visible when the wait ends (waiter.cpp).
 //
 // Checked by: tests/model/lot_model_test.cpp, filter_model_test.cpp (lot-4), address_model_test.cpp ([wake-check]),
-// walk_model_test.cpp (lot-8), mix_model_test.cpp, the models of all else that waits; tests/internal/lot_test.cpp,
+// walk_model_test.cpp (lot-8), semaphore_model_test.cpp (lot-10, P17 of docs/proofs.md), shared_word_model_test.cpp
+// (the batches of a queue), mix_model_test.cpp, the models of all else that waits; tests/internal/lot_test.cpp,
 // walk_test.cpp, proofs/promela/event_lot.pml.
 #include "core/lot/lot.hpp"
 
 #include "platform/system/system.hpp"
 
+#include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 namespace tocsin::core {
@@ -210,6 +217,55 @@ void wait_queue::link(wait_node& last) noexcept {
     count(last, one_more);
 }
 
+// A queue looks for words for its batches in an order of its own, which depends on its key.
+shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
+    constexpr std::size_t words = std::size(decltype(bucket::shared){});
+    constexpr std::size_t all = words * std::size(decltype(lot_table::at){});
+    const auto start = static_cast<std::size_t>(path_ >> 48);
+    const auto step = static_cast<std::size_t>(path_ >> 32) | 1;  // odd, so that the order has all words
+    for (std::size_t looks = 0; looks != most_looks_for_batch; ++looks) {
+        const std::size_t number = (start + (batch + looks) * step) % all;
+        shared_word& word = the_lot->at[number / words].shared[number % words];
+        if (word.try_begin_batch()) return &word;
+    }
+    return nullptr;
+}
+
+// The word of the batch at the end of the queue, or null. A few threads that share no word may be queued among its
+// sharers.
+shared_word* wait_queue::last_batch() const noexcept {
+    const wait_node* each = nodes_.last();
+    for (std::size_t looks = 0; looks != most_looks_for_batch && each != nullptr; ++looks) {
+        if (each->urgency != nodes_.last()->urgency) break;  // shared_word-6
+        if (is_sharer(each)) return &each->owner->shared();
+        if (each->what == wait_node::kind::delegate) break;
+        each = wait_list::previous(*each);
+    }
+    return nullptr;
+}
+
+void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexcept {
+    set_urgency(last);
+    const std::uint32_t before = empty() ? 0 : static_cast<std::uint32_t>(state().count);
+    if (before != 0 && first()->what == kind::waiter && !first()->owner->is_coroutine()) {
+        first()->what = kind::delegate;
+    }
+    shared_word* word = nullptr;
+    // shared_word-4, shared_word-6
+    if (before % waiters_per_batch != 0 && first()->what == kind::delegate &&
+        nodes_.last()->urgency == last.urgency) {
+        word = last_batch();
+        if (word != nullptr) {
+            word->join_batch();
+        } else {
+            word = begin_batch(before / waiters_per_batch);
+        }
+    }
+    last.what = word != nullptr ? kind::sharer : kind::delegate;
+    if (word != nullptr) last.owner->share(*word);
+    append(last, from);
+}
+
 void wait_queue::unlink(wait_node& gone) noexcept {
     if (bucket_.cursors != nullptr) step_back_from(gone);
     gone.queued = false;
@@ -303,6 +359,20 @@ release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
     return freed;
 }
 
+// Returns false, and gives nothing, if the node lacks only one thing and its wait has ended otherwise.
+bool wait_queue::give_to_waiter(wait_node& node, release_list& freed) noexcept {
+    if (node.what == wait_node::kind::collector) {
+        auto& missing = static_cast<collector_node&>(node).missing;
+        if (missing != 1) {
+            --missing;
+            return true;
+        }
+    }
+    if (!take_off(node)) return false;
+    freed.append(node);
+    return true;
+}
+
 offer_result wait_queue::give_to_one(release_list& freed, queue_cursor& offered,
                                      wait_node*& undecided) noexcept {
     std::uint32_t looks = 0;
@@ -375,7 +445,7 @@ all_waiter* wait_queue::find_ready_all_waiter(queue_cursor& looked) noexcept {
 
 // Returns the node at which a walk begins or continues.
 wait_node* wait_queue::first_behind(queue_cursor& walk) const noexcept {
-    if (walk.listed_ && walk.forks_ != forks()) walk.listed_ = false;  // its queue is gone
+    if (walk.listed_ && !walk.listed_by_.is_of_this_process()) walk.listed_ = false;  // its queue is gone
     if (!walk.listed_) return nodes_.first();
     wait_node* const passed = walk.passed_;
     return passed != nullptr ? wait_list::next(*passed) : nodes_.first();
@@ -385,7 +455,7 @@ void wait_queue::stop_at(queue_cursor& walk, wait_node& passed) noexcept {
     walk.passed_ = &passed;
     if (walk.listed_) return;
     walk.listed_ = true;
-    walk.forks_ = forks();
+    walk.listed_by_ = process_stamp();
     walk.following_ = bucket_.cursors;
     bucket_.cursors = &walk;
 }
@@ -414,7 +484,7 @@ void wait_queue::move_cursors_to_head(const wait_key& key) noexcept {
 }
 
 void queue_cursor::give_up() noexcept {
-    if (forks_ != forks()) return;
+    if (!listed_by_.is_of_this_process()) return;
     locked_queue queue(key_);
     static_cast<wait_queue&>(queue).end(*this);
 }

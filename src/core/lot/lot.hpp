@@ -28,6 +28,7 @@
 #include "core/lot/subscriber.hpp"
 #include "core/lot/wait_node.hpp"
 #include "core/lot/waiter.hpp"
+#include "core/sync/fork.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/signal_deferral.hpp"
 
@@ -122,7 +123,7 @@ private:
     bool at_end_ = false;
     // In use only while the cursor is listed:
     std::uint32_t left_;                      // how many more nodes find_ready_all_waiter() may look at
-    std::uint32_t forks_;                     // forks() when the cursor was listed
+    process_stamp listed_by_{0};              // the child of a fork has none of its parent's queues
     detail::plain<wait_node*> passed_;        // the last passed node that is still in the queue, or null
     detail::plain<queue_cursor*> following_;  // the next cursor in the bucket's list
 };
@@ -302,10 +303,6 @@ inline bool may_be_waited_on(const wait_key& key) noexcept {
     const std::uint64_t filter = bucket_of(hash).filter.load(std::memory_order_seq_cst);  // [wake-check]
     return (filter & hash.filter_bit()) != 0;
 }
-
-// How many forks lie between the process that loaded the library and this process. The child of a fork has none of its
-// parent's queues.
-std::uint32_t forks() noexcept;
 
 // Calls `look(node, context)` for every parked node of the process. Locks one bucket at a time, and calls `look` under
 // that lock.

@@ -77,6 +77,20 @@ bool is_longer_than(std::size_t count, const wait_node* chain) noexcept {
     return chain != nullptr;
 }
 
+// The first half of a release of sharers. `each` points to the first of them. Marks this sharer released, and all
+// sharers directly behind it that share the same word. Then moves `each` to the node behind them, or to null.
+marked_sharers mark_sharers(wait_node*& each) noexcept {
+    marked_sharers marked{each->owner->shared()};
+    while (is_sharer(each) && &each->owner->shared() == &marked.word) {
+        show_grant(*each);
+        wait_node* const next = wait_list::next(*each);  // relay-1
+        if (each->owner->mark_released()) marked.asleep = true;
+        ++marked.count;
+        each = next;
+    }
+    return marked;
+}
+
 void release_chain(wait_node* first, std::size_t to_wake) noexcept {
     const defer_resumes after_all;
     const bool many = is_longer_than(relay_above, first);

@@ -52,7 +52,7 @@ private:
                             TOCSIN_MEMBER(lot_table, meetings)});
         all.add<queue_cursor>({TOCSIN_MEMBER(queue_cursor, key_), TOCSIN_MEMBER(queue_cursor, listed_),
                                TOCSIN_MEMBER(queue_cursor, at_end_), TOCSIN_MEMBER(queue_cursor, left_),
-                               TOCSIN_MEMBER(queue_cursor, forks_), TOCSIN_MEMBER(queue_cursor, passed_),
+                               TOCSIN_MEMBER(queue_cursor, listed_by_), TOCSIN_MEMBER(queue_cursor, passed_),
                                TOCSIN_MEMBER(queue_cursor, following_)});
         all.add(wait_kinds);
     }

@@ -67,8 +67,9 @@
 // sleep.)
 //
 // At a gate, nobody is woken for nothing: a wake-up call reaches only the sleepers of one batch, and these are all
-// marked (shared_word-5, shared_word-1). The next batch that has the word begins after that call. If begin_batch()
-// finds no free word among those that it looks at, the thread becomes a delegate, which sleeps on a word of its own.
+// marked (shared_word-5, shared_word-1). The next batch that has the word begins after that call. If
+// wait_queue::begin_batch() finds no free word among those that it looks at, the thread becomes a delegate, which
+// sleeps on a word of its own.
 //
 // Memory order
 //   [shared-wake]   the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
@@ -84,11 +85,6 @@
 // docs/proofs.md); tests/internal/shared_word_test.cpp, tests/stress/gate_reset_stress_test.cpp.
 #include "core/lot/shared_word.hpp"
 
-#include "core/lot/lot.hpp"
-
-#include <cstddef>
-#include <iterator>
-
 namespace tocsin::core {
 
 void shared_word::wake_all() noexcept {
@@ -100,76 +96,6 @@ bool shared_word::try_begin_batch() noexcept {
     std::uint32_t seen = 0;
     return sharers_.compare_exchange_strong(seen, 1, std::memory_order_acquire,
                                             std::memory_order_relaxed);  // [shared-batch]
-}
-
-bool is_sharer(const wait_node* node) noexcept {
-    return node != nullptr && node->what == wait_node::kind::sharer;
-}
-
-bool leads_sharers(const wait_node* node) noexcept {
-    return node != nullptr && node->what == wait_node::kind::delegate && is_sharer(wait_list::next(*node));
-}
-
-marked_sharers mark_sharers(wait_node*& each) noexcept {
-    marked_sharers marked{each->owner->shared()};
-    while (is_sharer(each) && &each->owner->shared() == &marked.word) {
-        show_grant(*each);
-        wait_node* const next = wait_list::next(*each);  // relay-1
-        if (each->owner->mark_released()) marked.asleep = true;
-        ++marked.count;
-        each = next;
-    }
-    return marked;
-}
-
-// A queue looks for words for its batches in an order of its own, which depends on its key.
-shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
-    constexpr std::size_t words = std::size(decltype(bucket::shared){});
-    constexpr std::size_t all = words * std::size(decltype(lot_table::at){});
-    const auto start = static_cast<std::size_t>(path_ >> 48);
-    const auto step = static_cast<std::size_t>(path_ >> 32) | 1;  // odd, so that the order has all words
-    for (std::size_t looks = 0; looks != most_looks_for_batch; ++looks) {
-        const std::size_t number = (start + (batch + looks) * step) % all;
-        shared_word& word = the_lot->at[number / words].shared[number % words];
-        if (word.try_begin_batch()) return &word;
-    }
-    return nullptr;
-}
-
-// The word of the batch at the end of the queue, or null. A few threads that share no word may be queued among its
-// sharers.
-shared_word* wait_queue::last_batch() const noexcept {
-    const wait_node* each = nodes_.last();
-    for (std::size_t looks = 0; looks != most_looks_for_batch && each != nullptr; ++looks) {
-        if (each->urgency != nodes_.last()->urgency) break;  // shared_word-6
-        if (is_sharer(each)) return &each->owner->shared();
-        if (each->what == wait_node::kind::delegate) break;
-        each = wait_list::previous(*each);
-    }
-    return nullptr;
-}
-
-void wait_queue::append_to_share(wait_node& last, const wait_origin& from) noexcept {
-    using kind = wait_node::kind;
-    set_urgency(last);
-    const std::uint32_t before = empty() ? 0 : static_cast<std::uint32_t>(state().count);
-    if (before != 0 && first()->what == kind::waiter && !first()->owner->is_coroutine()) {
-        first()->what = kind::delegate;
-    }
-    shared_word* word = nullptr;
-    // shared_word-4, shared_word-6
-    if (before % waiters_per_batch != 0 && first()->what == kind::delegate &&
-        nodes_.last()->urgency == last.urgency) {
-        word = last_batch();
-        if (word != nullptr) {
-            word->join_batch();
-        } else {
-            word = begin_batch(before / waiters_per_batch);
-        }
-    }
-    last.what = word != nullptr ? kind::sharer : kind::delegate;
-    if (word != nullptr) last.owner->share(*word);
-    append(last, from);
 }
 
 }  // namespace tocsin::core

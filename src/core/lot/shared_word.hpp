@@ -12,8 +12,6 @@
 
 namespace tocsin::core {
 
-struct wait_node;
-
 class shared_word {
 public:
     // Sleeps until `released()` returns true, or until the deadline. Returns true in the first case, and false in the
@@ -57,11 +55,6 @@ inline constexpr std::uint32_t waiters_per_batch = TOCSIN_WAITERS_PER_BATCH;
 // How many nodes, or words, a joining thread looks at in search of a batch's word, before it gives up.
 inline constexpr std::size_t most_looks_for_batch = 8;
 
-// Whether the node is a sharer's. Null: no.
-bool is_sharer(const wait_node* node) noexcept;
-// Whether the node is that of a delegate with sharers directly behind it. Null: no.
-bool leads_sharers(const wait_node* node) noexcept;
-
 // Sharers of one batch that have been marked released. Whoever has marked them calls wake(), once.
 struct marked_sharers {
     void wake() const noexcept {
@@ -73,9 +66,5 @@ struct marked_sharers {
     std::uint32_t count = 0;
     bool asleep = false;  // perhaps: one or more of them
 };
-
-// The first half of a release of sharers. `each` points to the first of them. Marks this sharer released, and all
-// sharers directly behind it that share the same word. Then moves `each` to the node behind them, or to null.
-marked_sharers mark_sharers(wait_node*& each) noexcept;
 
 }  // namespace tocsin::core

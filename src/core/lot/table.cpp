@@ -4,12 +4,13 @@
 //
 // Several copies of the library in one process: when a copy is loaded, before any thread can park, it asks for the
 // table of the first copy (platform/shared_table/shared_table.hpp).
-// Fork: the child's table still shows threads of the parent, none of which is parked or holds a lock in the child. So
-// the copy that owns the table empties it, once in each child.
+// Fork (core/sync/fork.hpp): the child's table still shows threads of the parent, none of which is parked or holds a
+// lock in the child. So the copy that owns the table empties it, once in each child.
 // Checked by: tests/unit/fork_test.cpp, tests/copies.
 #include "core/lot/lot.hpp"
 #include "core/lot/shared_layout.hpp"
 #include "core/lot/wake_sample.hpp"
+#include "core/sync/fork.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/shared_table/shared_table.hpp"
 #include "platform/system/system.hpp"
@@ -49,7 +50,6 @@ bool crowds(std::uint64_t step) noexcept {
 
 // Never destroyed, since waits and wakes are allowed after main.
 constinit lot_table own_table{};
-constinit detail::atomic<std::uint32_t> forks_so_far{0};
 
 void forget_parked() noexcept {
     for (bucket& each : the_lot->at) {
@@ -62,10 +62,8 @@ void forget_parked() noexcept {
     platform::poller::after_fork();
 }
 
-void after_fork() noexcept {
-    forks_so_far.fetch_add(1, std::memory_order_relaxed);  // no order: the only thread
+void leave_parent() noexcept {
     wake_sample::forget();
-    platform::forget_thread_number();
     // The copy that owns the table empties it, once in each child. This copy was loaded before all other copies that
     // use the table, so its fork handler runs first. It is never unloaded before the others.
     if (the_lot == &own_table) forget_parked();
@@ -77,7 +75,7 @@ struct at_load {
         constexpr std::uint64_t layout = shared_layout::number();
         the_lot = static_cast<lot_table*>(platform::adopt_first_copy(the_lot, layout));
         hash_multiplier = the_lot->multiplier;
-        platform::on_fork_in_child(after_fork);
+        const in_child empties_table(child_duty::table, leave_parent);
         (void)platform::processors();  // counts them now, before any thread is pinned
     }
 };
@@ -103,10 +101,6 @@ std::uint64_t multiplier_from(std::uint64_t random) noexcept {
     };
     while (crowds_some_array(random | 1)) random = platform::mix(random, 0);
     return random | 1;
-}
-
-std::uint32_t forks() noexcept {
-    return forks_so_far.load(std::memory_order_relaxed);  // no order: it changes in the only thread
 }
 
 void for_each_parked(void (*look)(const wait_node&, void*), void* context) noexcept {

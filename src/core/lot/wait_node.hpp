@@ -150,6 +150,15 @@ private:
 
 using wait_list = detail::intrusive_list<wait_node>;
 
+// Whether the node is a sharer's. Null: no.
+inline bool is_sharer(const wait_node* node) noexcept {
+    return node != nullptr && node->what == wait_node::kind::sharer;
+}
+// Whether the node is that of a delegate with sharers directly behind it. Null: no.
+inline bool leads_sharers(const wait_node* node) noexcept {
+    return node != nullptr && node->what == wait_node::kind::delegate && is_sharer(wait_list::next(*node));
+}
+
 // For tracers: the node's waiter is released now, because a wake has reached the node.
 inline void show_grant([[maybe_unused]] const wait_node& node) noexcept {
     TOCSIN_PROBE(grant, node.owner, node.key.address, node.key.what, node.origin.thread, node.origin.since);

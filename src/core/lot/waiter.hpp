@@ -90,18 +90,9 @@ public:
     // For waits that do more than sleep. Sleeps until released and returns true, or until the deadline and returns
     // false. A timeout here claims nothing.
     bool sleep_until_released(const deadline& until, sleep_report* report = nullptr) noexcept;
-    // Sleeps in the poller. Calls `poll()` again and again, until one of these happens:
-    // - The waiter is released. This function returns true.
-    // - `poll()` returns true, because something other than a ring of `bell` ended it. This function returns false.
-    // Each call of `poll()` looks, and sleeps once. A ring of `bell` ends that sleep, if nothing ends it before.
-    template <class Poll>
-    bool poll_until_released(platform::doorbell_id bell, Poll poll) noexcept {
-        if (!enter_polling(bell)) return true;
-        while (!is_released()) {
-            if (poll()) return false;
-        }
-        return true;
-    }
+    // For a thread that sleeps in the poller (core/wait/poll_sleep.hpp): the release rings this bell from now on.
+    // Returns false if the waiter has already been released.
+    bool enter_polling(platform::doorbell_id bell) noexcept;
     // Called after a release. Releases the nodes that this waiter was given, and returns why the wait ended.
     claim finish() noexcept;
 
@@ -143,7 +134,6 @@ private:
 
     void release_with(std::uintptr_t others) noexcept;
     bool enter_state(std::uint32_t how) noexcept;
-    bool enter_polling(platform::doorbell_id bell) noexcept;
 
     resumable* const then_;
     detail::atomic<std::uint32_t> word_{0};  // running, released, or how it sleeps (waiter.cpp)

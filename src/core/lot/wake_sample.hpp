@@ -17,7 +17,7 @@
 // releaser finds its waiter in `measured`, and stores the time after another thread has replaced that waiter. The other
 // thread may then find the time of that release in place of its own, if its own is not stored.
 //
-// A fork while a thread of the parent measures leaves its waiter in `measured`: table.cpp makes it null in the child.
+// A fork while a thread of the parent measures leaves its waiter in `measured`: the child makes it null (table.cpp).
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>

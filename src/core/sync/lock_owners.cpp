@@ -22,6 +22,7 @@
 // Checked by: tests/unit/diagnose_test.cpp, tests/internal/thread_number_test.cpp.
 #include "core/sync/lock_owners.hpp"
 
+#include "core/sync/fork.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/signal_deferral.hpp"
 #include "platform/system/system.hpp"
@@ -39,15 +40,10 @@ namespace {
 
 constinit futex_lock owners_lock;
 
-struct at_fork_of_owners {
-    at_fork_of_owners() noexcept {
-        platform::on_fork_in_child([]() noexcept {
-            new (&owners_lock) futex_lock;
-            held_bits_in_use = 0;
-        });
-    }
-};
-const at_fork_of_owners forgets_owners;
+const in_child forgets_owners(child_duty::lock_owners, []() noexcept {
+    new (&owners_lock) futex_lock;
+    held_bits_in_use = 0;
+});
 
 // Few locks are held at one time, and the last to be taken is usually the first to be freed.
 held_bit* find_owner(const void* word, unsigned bit) noexcept {

@@ -49,14 +49,9 @@ list_of_waits& list_of(const listed_wait* one) noexcept {
                           (64 - lists_of_waits_bits)];
 }
 
-struct at_fork_of_lists {
-    at_fork_of_lists() noexcept {
-        platform::on_fork_in_child([]() noexcept {
-            for (list_of_waits& each : lists_of_waits) new (&each) list_of_waits;
-        });
-    }
-};
-const at_fork_of_lists empties_lists;
+const in_child empties_lists(child_duty::listed_waits, []() noexcept {
+    for (list_of_waits& each : lists_of_waits) new (&each) list_of_waits;
+});
 
 }  // namespace
 
@@ -66,7 +61,6 @@ void listed_wait::enter(const source& what, const waiter& who, const wait_origin
     who_ = &who;
     label_ = what.label();
     origin_ = from;
-    forks_ = forks();
     [[maybe_unused]] constexpr std::uint8_t source = 255;  // in place of a wait_kind
     TOCSIN_PROBE(park, who_, label_.address, in_register(source), from.thread);
     list_of_waits& to = list_of(this);
@@ -77,7 +71,7 @@ void listed_wait::enter(const source& what, const waiter& who, const wait_origin
 
 void listed_wait::leave() noexcept {
     if (who_ == nullptr) return;
-    if (forks_ == forks()) {
+    if (process_.is_of_this_process()) {
         list_of_waits& from = list_of(this);
         const signal_deferral inside;
         const std::lock_guard held(from.lock);

@@ -3,6 +3,7 @@
 // is correct: listed_wait.cpp.
 #pragma once
 
+#include "core/sync/fork.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/wait_origin.hpp"
 
@@ -36,7 +37,7 @@ private:
     const waiter* who_ = nullptr;  // null: not in a list
     source_label label_;
     wait_origin origin_;
-    std::uint32_t forks_;
+    process_stamp process_;
 };
 
 struct alignas(64) list_of_waits {

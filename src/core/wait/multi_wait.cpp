@@ -90,8 +90,6 @@
 #include "core/lot/enrol.hpp"
 #include "core/lot/resume_queue.hpp"
 
-#include <tocsin/detail/event_state.hpp>
-
 #include <algorithm>
 
 namespace tocsin::core {
@@ -137,10 +135,7 @@ void multi_wait::make_node(std::uint32_t i) noexcept {
 bool multi_wait::take_if_ready(const source& from) noexcept {
     switch (from.what()) {
         case source::kind::lot:
-            if (from.is_event() &&
-                !detail::event_may_be_set(*static_cast<const detail::event_byte*>(from.object())))
-                return false;
-            return from.lot().try_take(from.object());
+            return detail::may_be_ready(from.lot(), from.object()) && from.lot().try_take(from.object());
         case source::kind::custom: return from.custom().try_take(from.object());
         case source::kind::timer: return from.when().has_passed();
         case source::kind::descriptor: break;

@@ -193,7 +193,7 @@ void ready_list::add(timer_member& joining, std::uint64_t tag) noexcept {
         const guard here(*this);
         joining.tag_ = tag;
         joining.list_ = this;
-        joining.forks_ = forks();
+        joining.added_by_ = process_stamp();
         timers_.append(joining);
     }
     const deadline when = joining.when_;

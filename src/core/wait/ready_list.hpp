@@ -75,8 +75,8 @@ public:
 
     // The ready_list that the timer is in, or null. Only add() and remove() change it.
     ready_list* list() const noexcept { return list_; }
-    // forks() at the time of add(). If it has changed, the ready_list and its lock belong to another process.
-    std::uint32_t forks() const noexcept { return forks_; }
+    // Called after add(). If it returns false, the ready_list and its lock belong to another process.
+    bool is_of_this_process() const noexcept { return added_by_.is_of_this_process(); }
     // Called while the timer is in no ready_list. add() then arms the timer with this deadline.
     void set_deadline(const deadline& when, std::int64_t period) noexcept {
         when_ = when;
@@ -89,7 +89,7 @@ private:
     friend class ready_list;
 
     ready_list* list_ = nullptr;
-    std::uint32_t forks_ = 0;
+    process_stamp added_by_{0};
     // Under the lock of the ready_list, while the timer is a member:
     detail::plain<std::uint32_t> ticks_{
         0};  // for how many ticks the last report stands; at most the greatest

@@ -6,7 +6,6 @@
 
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/event_state.hpp>
 #include <tocsin/detail/exceptions.hpp>
 
 #include <algorithm>
@@ -244,10 +243,7 @@ std::span<const source> before_descriptors(std::span<const source> sources) noex
 bool may_be_ready_behind_the_first_descriptor(std::span<const source> sources) noexcept {
     const auto may_be_ready = [](const source& each) {
         switch (each.what()) {
-            case source::kind::lot:
-                return each.is_event()
-                           ? detail::event_may_be_set(*static_cast<const detail::event_byte*>(each.object()))
-                           : each.lot().looks_ready(each.object());
+            case source::kind::lot: return each.lot().looks_ready(each.object());
             case source::kind::custom: return true;  // only taking it would tell
             case source::kind::timer: return each.when().has_passed();
             case source::kind::descriptor: break;

@@ -12,6 +12,9 @@ namespace tocsin::platform {
 // errno. Rarely, the call takes some ten milliseconds.
 void before_sleep(const deadline& until) noexcept;
 
+// Called in the child of a fork, whose table has the usual size again.
+void forget_sleeper_table() noexcept;
+
 // Whether the library may change the size of the table.
 void allow_table_growth(bool allowed) noexcept;
 bool may_table_grow() noexcept;
@@ -19,6 +22,7 @@ bool may_table_grow() noexcept;
 #else
 
 inline void before_sleep(const deadline&) noexcept {}
+inline void forget_sleeper_table() noexcept {}
 inline void allow_table_growth(bool) noexcept {}
 inline bool may_table_grow() noexcept { return false; }
 

@@ -56,13 +56,6 @@ constinit table_growth growth;
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint8_t sleeps_of_this_thread = 0;
 static_assert(table_growth::sleeps_a_count == 256);
 
-struct renewed_in_each_child {
-    renewed_in_each_child() noexcept {
-        on_fork_in_child([]() noexcept { growth.begin_anew(); });
-    }
-};
-const renewed_in_each_child renewed;
-
 }  // namespace
 
 void before_sleep(const deadline& until) noexcept {
@@ -72,6 +65,8 @@ void before_sleep(const deadline& until) noexcept {
     running_kernel kernel;
     growth.count(until, kernel);
 }
+
+void forget_sleeper_table() noexcept { growth.begin_anew(); }
 
 void allow_table_growth(bool allowed) noexcept { growth.allow(allowed); }
 bool may_table_grow() noexcept { return growth.is_allowed(); }

@@ -58,15 +58,9 @@ void wake_repeatedly() noexcept {
     }
 }
 
-void begin_anew_in_child() noexcept {
-    wanted.store(0, std::memory_order_relaxed);          // no order: the child has one thread
-    has_thread.store(false, std::memory_order_relaxed);  // no order
-}
-
 void start_thread_once() noexcept {
     if (has_thread.exchange(true, std::memory_order_relaxed)) return;  // no order: the flag stands for itself
     keep_loaded();
-    on_fork_in_child(begin_anew_in_child);
     if (start_thread(wake_repeatedly) != 0) {
         has_thread.store(false, std::memory_order_relaxed);  // no order: the next call tries again
     }
@@ -81,6 +75,11 @@ void begin_repeated_wakes() noexcept {
 
 void end_repeated_wakes() noexcept { wanted.fetch_sub(1, std::memory_order_relaxed); }  // no order
 
+void forget_repeated_wakes() noexcept {
+    wanted.store(0, std::memory_order_relaxed);          // no order: the child has one thread
+    has_thread.store(false, std::memory_order_relaxed);  // no order
+}
+
 }  // namespace tocsin::platform
 
 #else
@@ -89,6 +88,7 @@ namespace tocsin::platform {
 
 void begin_repeated_wakes() noexcept {}
 void end_repeated_wakes() noexcept {}
+void forget_repeated_wakes() noexcept {}
 
 }  // namespace tocsin::platform
 

@@ -11,5 +11,7 @@ namespace tocsin::platform {
 // woken. Where the standard library's waits are sound, both functions do nothing.
 void begin_repeated_wakes() noexcept;
 void end_repeated_wakes() noexcept;
+// Called in the child of a fork: there the count is zero, and the thread does not run.
+void forget_repeated_wakes() noexcept;
 
 }  // namespace tocsin::platform

@@ -20,16 +20,14 @@ namespace tocsin {
 
 namespace {
 using function = void (*)() noexcept;
-constinit function in_child[8] = {};
+constinit function begin_child = nullptr;
 constinit bool has_background_threads = false;
 }  // namespace
 
 namespace library_model {
 
 background_threads::background_threads() noexcept {
-    for (const function each : in_child) {
-        if (each != nullptr) each();
-    }
+    begin_child();
     has_background_threads = true;
 }
 background_threads::~background_threads() { has_background_threads = false; }
@@ -79,6 +77,7 @@ void readable_flag::close() noexcept {
 
 void begin_repeated_wakes() noexcept { model::begin_repeated_wakes(); }
 void end_repeated_wakes() noexcept { model::end_repeated_wakes(); }
+void forget_repeated_wakes() noexcept {}
 
 unsigned processors() noexcept { return library_model::processors; }
 
@@ -132,14 +131,7 @@ bool is_exiting() noexcept { return false; }
 std::int64_t unique_time(std::int64_t time) noexcept { return time; }
 
 // Called while objects of the library are initialised. In a model each run begins as the child of a fork would.
-void on_fork_in_child(void (*child)() noexcept) noexcept {
-    for (function& each : in_child) {
-        if (each != nullptr) continue;
-        each = child;
-        return;
-    }
-    std::abort();
-}
+void on_fork_in_child(void (*child)() noexcept) noexcept { begin_child = child; }
 
 void say(const char* message) noexcept { model::note(message); }
 
