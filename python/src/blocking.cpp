@@ -148,13 +148,13 @@ struct completion {
 // of the library, because a round trip through the interpreter takes longer. It is also longer than the wake-up of a
 // thread on another processor. So if both threads of a dialogue sleep, one that tries a spin sees it pay, and answers
 // so fast that the other's spin pays, too. A spin that has not paid costs more credit than one that has earns, and
-// without credit every 64th wait tries (decision 69).
+// without credit every 64th wait tries (decision 69). The other waits sleep at once.
 class look_first {
 public:
     look_first() noexcept : history_(mine), spins_(history_.credit > 0 || ++history_.since_try % 64 == 0) {
         if (spins_) began_ = std::chrono::steady_clock::now();
     }
-    spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy(); }
+    spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy::none(); }
     void learn(bool ended) const noexcept {
         if (!spins_) return;
         const bool paid = ended && std::chrono::steady_clock::now() - began_ < longest;

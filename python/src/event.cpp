@@ -18,6 +18,14 @@ PyObject* set(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
 }
 
+// set() for a caller that has a lock which the woken thread needs next, as in Condition.notify(). It keeps the
+// interpreter's lock while it wakes. Otherwise the woken thread would run at once, only to wait for that other lock.
+template <class Object>
+PyObject* set_under_lock(PyObject* self, PyObject*) {
+    as<Object>(self).event.set();
+    Py_RETURN_NONE;
+}
+
 template <class Object>
 PyObject* clear(PyObject* self, PyObject*) {
     as<Object>(self).event.reset();
@@ -122,6 +130,7 @@ PyMethodDef methods[] = {
     {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wait<Object>)),
      METH_FASTCALL | METH_KEYWORDS, texts<Object>::of_wait},
     {"isSet", is_set_deprecated<Object>, METH_NOARGS, "isSet($self, /)\n--\n\nDeprecated: use is_set()."},
+    {"_set_under_lock", set_under_lock<Object>, METH_NOARGS, nullptr},
     {"_at_fork_reinit", reinit, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

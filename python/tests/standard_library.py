@@ -22,14 +22,10 @@ MODULES = ["test_threading", "test_thread", "test_threadsignals", "test_queue", 
            "test_asyncio.test_locks"]
 
 _TYPES = "threading's Lock and Event are types of tocsin, with its name as their module; Lock is a class"
-_SOONER = ("expects that a worker is marked idle before the thread that waited for its result runs; ours runs sooner, because "
-           "a set() gives up the interpreter's lock before it wakes anybody")
 WAIVED = {
     "MiscTestCase.test__all__": _TYPES,
     "test_disallow_instantiation": _TYPES,
     "test_lock_no_subclass": "tocsin.Lock may have subclasses",
-    "ThreadPoolExecutorTest.test_idle_thread_reuse": _SOONER,
-    "ProcessPoolExecutorTest.test_idle_process_reuse_one": _SOONER,
     "CRLockTests.test_signature": "tocsin.RLock refuses arguments, which CPython 3.13 takes with a warning",
 }
 # Tests of what an interpreter imports at its start. They fail without tocsin, too, where a .pth file imports threading.

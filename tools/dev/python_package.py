@@ -65,6 +65,11 @@ def build(name, program, options=()):
     return site
 
 
+def say_not_run(name, pattern, text):
+    for reason in sorted(set(re.findall(pattern, text, re.MULTILINE))):
+        say(f"  {name}: {reason}")
+
+
 def run_tests(name, program, environment, chosen=("discover", "-s", SOURCE / "tests")):
     """Runs python/tests, and counts their cases."""
     log = f"python-{name}-tests"
@@ -72,8 +77,7 @@ def run_tests(name, program, environment, chosen=("discover", "-s", SOURCE / "te
     environment = {**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1", "TOCSIN_PYTHON_SOURCE": str(SOURCE), **environment}
     good = quietly(f"tests {name}", command, log, environment=environment)
     text = read_log(log)
-    for reason in sorted(set(re.findall(r"skipped '(NOT RUN.*?)'", text))):
-        say(f"  {name}: {reason}")
+    say_not_run(name, r"skipped '(NOT RUN.*?)'", text)
     ran = re.search(r"^Ran (\d+) tests?", text, re.MULTILINE)
     failures = re.findall(r"^(?:FAIL|ERROR): (\S+)", text, re.MULTILINE)
     skipped = re.search(r"skipped=(\d+)", text)
@@ -158,8 +162,11 @@ def run_wheel(name, program, sdist):
     python = installed_wheel(name, program, sdist)
     if python is None:
         return Count(failed=1)
-    return run_tests(name, python, {}) + run_script(
-        f"library {name}", ["timeout", "1800", python, SOURCE / "tests" / "standard_library.py"], f"python-{name}-library")
+    log = f"python-{name}-library"
+    count = run_tests(name, python, {}) + run_script(
+        f"library {name}", ["timeout", "1800", python, SOURCE / "tests" / "standard_library.py"], log)
+    say_not_run(name, r"^(NOT RUN.*)", read_log(log))
+    return count
 
 
 def every():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the site of `./dev docs`: every document, a page for each public header, for the Python package and for each
-file that a document links to, and the lab's reports. The site keeps the tree's layout, so that the documents' own links lead to the right pages."""
+file that a document links to, and the lab's reports. The site keeps the tree's layout, so that the documents' own links
+lead to the right pages."""
 
 from __future__ import annotations
 
@@ -115,7 +116,8 @@ class Site:
 
     def contents(self) -> str:
         """The tree of pages, which the theme shows at the side."""
-        headers = sorted(f"{HEADERS}/{one.name}.md" for one in public_headers()) + [f"{one}.md" for one in (*C_HEADERS, PYTHON_STUB)]
+        headers = sorted(f"{HEADERS}/{one.name}.md" for one in public_headers())
+        headers += [f"{one}.md" for one in (*C_HEADERS, PYTHON_STUB)]
         decisions = sorted(str(one.relative_to(ROOT)) for one in (ROOT / "docs/decisions").glob("0*.md"))
         chapters = {"Use it": CHAPTERS["Use it"], "Reference": headers, **CHAPTERS}
         with (self.source / "docs/decisions/README.md").open("a", encoding="utf-8") as file:
