@@ -4,8 +4,9 @@
 
     PYTHONPATH=build/python/3.11/site python3 lab/python/speed.py [--quick] [PART ...]
 
-Parts: one (operations of one thread), pingpong, broadcast, contended, dialogues, busy, import, many, asyncio. Each contestant's answers are
-checked in the same run: a wait must have been released by the set that it waited for. Compare ratios on one machine."""
+Parts: one (operations of one thread), pingpong, broadcast, contended, dialogues, busy, import, many, asyncio. Each
+contestant's answers are checked in the same run: a wait must have been released by the set that it waited for. Compare
+ratios on one machine."""
 
 import argparse
 import asyncio

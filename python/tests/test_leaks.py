@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing is left behind by a wait, however it ends: no object of Python, no memory of C++, no descriptor, no thread."""
+"""No wait leaves anything behind, however it ends: an object of Python, memory of C++, a descriptor, a thread."""
 
 import asyncio
 import ctypes
@@ -163,8 +163,8 @@ class Leaks(unittest.TestCase):
                 self.assertLess(self.growth(times, action), 100, name)
 
     def growth(self, times, action):
-        """By what the counts grow: by 150 at least if each wait leaves anything. What is kept for later is kept in one of
-        the rounds, so the best counts."""
+        """By what the counts grow: by 150 at least if each wait leaves anything. The best round counts, because in
+        some rounds the interpreter makes what it keeps for later."""
         best = None
         for _ in range(5):
             gc.collect()

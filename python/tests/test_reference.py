@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stub is what the reference is made of: it names what the module has, and says what the module's docstrings say."""
+"""The reference is made of the stub: it names what the module has, and says what the module's docstrings say."""
 
 import ast
 import inspect

@@ -4,7 +4,7 @@
 Each wait takes `timeout`, in seconds: None is for ever, a negative one is zero, and `nan` is a ValueError. A wait never
 ends early. In the main thread each wait ends at once when a signal handler raises, as that of Ctrl-C does; what it had
 been handed goes to the next waiter. Calls that wait may be made by any thread, and `set()`, `release()` and `put()`
-also by signal handlers and destructors.
+and `release()`, too.
 """
 
 import subprocess

@@ -98,7 +98,8 @@ def as_source(given):
 
 
 def wait_async(*sources, timeout=None, deadline=None):
-    """Wait in a coroutine of asyncio or trio until one of the sources is ready, take it and no other, and return its index.
+    """Wait in a coroutine of asyncio or trio until one of the sources is ready, take it and no other, and return its
+    index.
 
     None if the time has passed first. As wait_any(), but the loop runs on."""
     from tocsin import _coroutines  # not before: few programs need it
@@ -106,7 +107,8 @@ def wait_async(*sources, timeout=None, deadline=None):
 
 
 def wait_all_async(*sources, timeout=None, deadline=None):
-    """Wait in a coroutine of asyncio or trio until all sources are ready at the same instant, and take them in one step.
+    """Wait in a coroutine of asyncio or trio until all sources are ready at the same instant, and take them in one
+    step.
 
     False if the time has passed first. As wait_all(), but the loop runs on."""
     from tocsin import _coroutines

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of the reference from the stub of the Python package: each public name with its types and its docstring, in the
-stub's order. (python/tests/test_reference.py compares the docstrings with those of the module.)"""
+"""A page of the reference from the stub of the Python package: each public name with its types and its docstring, in
+the stub's order. (python/tests/test_reference.py compares the docstrings with those of the module.)"""
 
 from __future__ import annotations
 
