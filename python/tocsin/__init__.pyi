@@ -3,8 +3,8 @@
 
 Each wait takes `timeout`, in seconds: None is for ever, a negative one is zero, and `nan` is a ValueError. A wait never
 ends early. In the main thread each wait ends at once when a signal handler raises, as that of Ctrl-C does; what it had
-been handed goes to the next waiter. Calls that wait may be made by any thread, and `set()`, `release()` and `put()`
-and `release()`, too.
+been handed goes to the next waiter. Any thread may make each call. Signal handlers and destructors may call `set()` and
+`release()`, too.
 """
 
 import subprocess
