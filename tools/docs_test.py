@@ -11,6 +11,7 @@ sys.path.insert(0, str(TOOLS))
 sys.path.insert(0, str(TOOLS / "docs"))  # as `./dev docs` runs them
 
 import c_reference  # noqa: E402
+import python_reference  # noqa: E402
 from docs.reference import Class, markdown, prose, read, undocumented  # noqa: E402
 
 HEADER = """// Bells.
@@ -168,7 +169,56 @@ class CReferenceTest(unittest.TestCase):
         )
 
 
+STUB = """from typing import Union
+\"\"\"Not the first statement.\"\"\"
+__all__ = ["Bell", "ring", "mute"]
+_Tower = Union[int, str]
+class Bell(object):
+    \"\"\"A bell.\"\"\"
+
+    def __init__(self, weight: float = 1) -> None: ...
+    @property
+    def weight(self) -> float:
+        \"\"\"In tonnes.\"\"\"
+    def tune(self) -> None: ...
+class _Hidden: ...
+async def ring(*towers: _Tower, times: int | None = None) -> bool:
+    \"\"\"Ring.
+
+    More.
+    \"\"\"
+def mute() -> None: ...
+def not_listed() -> None: ...
+"""
+
+
+class PythonReferenceTest(unittest.TestCase):
+    def test_shows_public_names_with_types_and_docstrings(self) -> None:
+        self.assertEqual(
+            python_reference.markdown(Path("/x/bells/__init__.pyi"), '"""Bells."""\n' + STUB),
+            "# The Python package bells\n\n```python\nimport bells\n```\n\nBells.\n\n"
+            "## Bell\n\n```python\nclass Bell(object):\n    def __init__(self, weight: float=1) -> None: ...\n```\n\n"
+            "A bell.\n\n"
+            "### Bell.weight\n\n```python\n@property\ndef weight(self) -> float: ...\n```\n\nIn tonnes.\n\n"
+            "### Bell.tune\n\n```python\ndef tune(self) -> None: ...\n```\n\n\n"
+            "## ring\n\n```python\nasync def ring(*towers: _Tower, times: int | None=None) -> bool: ...\n```\n\n"
+            "Ring.\n\nMore.\n\n"
+            "## mute\n\n```python\ndef mute() -> None: ...\n```\n\n\n"
+            "## Types of arguments\n\n```python\n_Tower = Union[int, str]\n```\n",
+        )
+
+    def test_names_what_no_docstring_explains(self) -> None:
+        self.assertEqual(python_reference.undocumented(Path("__init__.pyi"), STUB),
+                         ["__init__.pyi: the module", "__init__.pyi: Bell.tune", "__init__.pyi: mute"])
+
+
 class TreeTest(unittest.TestCase):
+    def test_every_public_name_of_the_python_package_is_explained(self) -> None:
+        stub = TOOLS.parent / "python" / "tocsin" / "__init__.pyi"
+        text = stub.read_text(encoding="utf-8")
+        self.assertEqual(python_reference.undocumented(stub, text), [])
+        self.assertIn("## wait_any", python_reference.markdown(stub, text))
+
     def test_every_public_name_is_explained(self) -> None:
         headers = sorted((TOOLS.parent / "include" / "tocsin").glob("*.hpp"))
         found = [each for one in headers for each in undocumented(read(one.read_text(encoding="utf-8")), one)]

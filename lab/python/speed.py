@@ -4,14 +4,16 @@
 
     PYTHONPATH=build/python/3.11/site python3 lab/python/speed.py [--quick] [PART ...]
 
-Parts: one (operations of one thread), pingpong, broadcast, contended, many, asyncio. Each contestant's answers are
-checked in the same run: a wait must have been released by the set that it waited for. Compare ratios on one machine."""
+Parts: one (operations of one thread), pingpong, broadcast, contended, dialogues, busy, import, many, asyncio. Each
+contestant's answers are checked in the same run: a wait must have been released by the set that it waited for. Compare
+ratios on one machine."""
 
 import argparse
 import asyncio
 import os
 import queue
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -231,6 +233,125 @@ def contended(number):
         print()
 
 
+def dialogue_by_queue(library, number):
+    kind = queue.Queue if library is threading else tocsin.Queue
+    there, back = kind(), kind()
+
+    def far():
+        for _ in range(number):
+            back.put(there.get())
+
+    def near():
+        for i in range(number):
+            there.put(i)
+            check(back.get() == i, "another item")
+    return far, near
+
+
+def dialogue_by_semaphore(library, number):
+    there, back = library.Semaphore(0), library.Semaphore(0)
+
+    def far():
+        for _ in range(number):
+            there.acquire()
+            back.release()
+
+    def near():
+        for _ in range(number):
+            there.release()
+            back.acquire()
+    return far, near
+
+
+def dialogue_by_condition(library, number):
+    condition, turn = library.Condition(), [0]
+
+    def side(mine):
+        for _ in range(number):
+            with condition:
+                condition.wait_for(lambda: turn[0] == mine)
+                turn[0] = 1 - mine
+                condition.notify()
+    return lambda: side(1), lambda: side(0)
+
+
+def dialogue_by_barrier(library, number):
+    barrier, met = library.Barrier(2), [0, 0]
+
+    def side(mine):
+        for i in range(number):
+            met[mine] += 1
+            barrier.wait()
+            check(met[1 - mine] > i, "a thread has passed the barrier alone")
+    return lambda: side(1), lambda: side(0)
+
+
+def dialogues(number):
+    print("\ntwo threads answer each other, us a round trip (medians)")
+    for name, make in (("two queues", dialogue_by_queue), ("two semaphores", dialogue_by_semaphore),
+                       ("a condition", dialogue_by_condition), ("a barrier", dialogue_by_barrier)):
+        times = {threading: [], tocsin: []}
+        for _ in range(ROUNDS):
+            for library, found in times.items():
+                threads = [threading.Thread(target=each) for each in make(library, number)]
+                began = time.perf_counter()
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                found.append((time.perf_counter() - began) / number * 1e6)
+        print(f"{name:16}" + "".join(f"{library.__name__:>12}{statistics.median(found):8.1f}"
+                                     for library, found in times.items()))
+
+
+def wait_for_busy(lock, turn, number):
+    """How long a thread waits for a lock that another one takes again and again, for `turn` rounds of a loop, in ms."""
+    stop, times = [], []
+
+    def busy():
+        while not stop:
+            with lock:
+                for _ in range(turn):
+                    pass
+
+    def wants():
+        for _ in range(number):
+            began = time.perf_counter()
+            with lock:
+                times.append((time.perf_counter() - began) * 1e3)
+            time.sleep(0.0005)  # the other one takes the lock meanwhile
+        stop.append(True)
+
+    threads = [threading.Thread(target=busy), threading.Thread(target=wants)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return statistics.median(times)
+
+
+def busy_locks(number):
+    print("\nthe wait for a lock that another thread takes again and again, ms (median, range)")
+    for what, turn in (("10 us a turn", 500), ("100 us a turn", 5_000)):
+        times = {(name, library): [] for name in ("Lock", "RLock") for library in (threading, tocsin)}
+        for _ in range(ROUNDS):
+            for (name, library), found in times.items():
+                found.append(wait_for_busy(getattr(library, name)(), turn, number))
+        for (name, library), found in times.items():
+            print(f"{what:16}{library.__name__ + '.' + name:20}{statistics.median(found):8.2f}"
+                  f"  {min(found):.2f} to {max(found):.2f}")
+
+
+def imports(number):
+    def once(code):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return (time.perf_counter() - began) * 1e3
+    before = "import threading, queue"
+    times = [(once(before), once(f"{before}, tocsin")) for _ in range(number)]
+    print(f"\nimport, after threading and queue: {statistics.median(b - a for a, b in times):.1f} ms (median)")
+
+
 def trips(number, wait, event):
     """The median of round trips in which a thread waits for the event by `wait`, which returns whether it got it."""
     back, times = tocsin.AutoResetEvent(), []
@@ -324,7 +445,8 @@ def coroutines(number):
 
 
 PARTS = {"one": (one, 100_000), "pingpong": (pingpongs, 5_000), "broadcast": (broadcasts, 1_000),
-         "contended": (contended, 30_000), "many": (many, 3_000), "asyncio": (coroutines, 2_000)}
+         "contended": (contended, 30_000), "dialogues": (dialogues, 2_000), "busy": (busy_locks, 20),
+         "import": (imports, 20), "many": (many, 3_000), "asyncio": (coroutines, 2_000)}
 
 
 def main():

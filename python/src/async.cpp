@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits of asyncio: an operation (tocsin/operation.hpp) for each wait, and one descriptor for each loop.
+// Waits of asyncio and trio: an operation (tocsin/operation.hpp) for each wait, and one descriptor for each loop.
 //
 // State
 //   A bridge belongs to one loop. It has a descriptor that the loop watches, and a stack of waits that have ended.
@@ -15,7 +15,8 @@
 //   async-3  Only the loop's thread calls run_bridge() and close_bridge(), or any thread once the loop is closed.
 //   async-4  What a wait has taken goes to its future, exactly if there is one that is not done when run_bridge()
 //            settles the wait. Otherwise it goes back. A coroutine that is cancelled after its future got the result
-//            gives it back itself (tocsin/_asyncio.py).
+//            gives it back itself (tocsin/_asyncio.py). trio cancels the wait
+//            first, and takes what it has been given (tocsin/_trio.py).
 //   async-5  close_bridge() returns once its list has no wait of this process. A thread that ends a wait sets `ended`
 //            before it pushes, because run_bridge() may destroy a wait that is on the stack. So after cancel() has seen
 //            `ended`, the push may still be to come, and close_bridge() looks at the stack until it has found every
@@ -30,7 +31,7 @@
 //
 // Memory order: [async-ended] a push releases; run_bridge() acquires what it takes.
 //
-// Checked by: python/tests/test_asyncio.py.
+// Checked by: python/tests/test_asyncio.py, others.py.
 #include "objects.hpp"
 
 #include <tocsin/operation.hpp>
@@ -446,7 +447,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 PyObject* await_object(PyObject* self) {
-    PyObject* const waits = PyImport_ImportModule("tocsin._asyncio");
+    PyObject* const waits = PyImport_ImportModule("tocsin._coroutines");
     if (waits == nullptr) return nullptr;
     PyObject* const coroutine = PyObject_CallMethod(waits, "wait_one", "O", self);
     Py_DECREF(waits);

@@ -37,7 +37,7 @@
 // The slot is changed by Python's function, because interpreters before 3.13 don't export PySignal_SetWakeupFd(),
 // although their documentation has it (findings/python.sh).
 //
-// Checked by: python/tests/test_signals.py, test_fork.py.
+// Checked by: python/tests/test_signals.py.
 #include "blocking.hpp"
 
 #include <tocsin/fd.hpp>
@@ -125,6 +125,19 @@ PyObject* loaded(const char* module) {
     return found;
 }
 
+// Whether a function of a module returns an object that is true. False, too, if nobody has imported the module, if it
+// is too old for the function, and after an error, which stays set only if it came before the call.
+bool says(const char* module, const char* function) {
+    PyObject* const found = loaded(module);
+    if (found == nullptr) return false;
+    PyObject* const result = PyObject_CallMethod(found, function, nullptr);
+    Py_DECREF(found);
+    const int truth = result == nullptr ? -1 : PyObject_IsTrue(result);
+    Py_XDECREF(result);
+    if (truth < 0) PyErr_Clear();
+    return truth > 0;
+}
+
 // What the operation's function leaves for the sleeping thread.
 struct completion {
     manual_reset_event done;
@@ -135,13 +148,13 @@ struct completion {
 // of the library, because a round trip through the interpreter takes longer. It is also longer than the wake-up of a
 // thread on another processor. So if both threads of a dialogue sleep, one that tries a spin sees it pay, and answers
 // so fast that the other's spin pays, too. A spin that has not paid costs more credit than one that has earns, and
-// without credit every 64th wait tries (decision 69).
+// without credit every 64th wait tries (decision 69). The other waits sleep at once.
 class look_first {
 public:
     look_first() noexcept : history_(mine), spins_(history_.credit > 0 || ++history_.since_try % 64 == 0) {
         if (spins_) began_ = std::chrono::steady_clock::now();
     }
-    spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy(); }
+    spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy::none(); }
     void learn(bool ended) const noexcept {
         if (!spins_) return;
         const bool paid = ended && std::chrono::steady_clock::now() - began_ < longest;
@@ -472,16 +485,8 @@ void give_back(const source& taken) noexcept {
 
 bool may_block() {
     if (has_warned.load(std::memory_order_relaxed)) return true;  // no order: a hint
-    PyObject* const asyncio = loaded("_asyncio");
-    if (asyncio == nullptr) return !PyErr_Occurred();
-    PyObject* const loop = PyObject_CallMethod(asyncio, "_get_running_loop", nullptr);
-    Py_DECREF(asyncio);
-    if (loop == nullptr) {
-        PyErr_Clear();
-        return true;
-    }
-    const bool runs = loop != Py_None;
-    Py_DECREF(loop);
+    const bool runs = says("_asyncio", "_get_running_loop") || says("trio.lowlevel", "in_trio_task");
+    if (PyErr_Occurred()) return false;
     if (!runs || has_warned.exchange(true, std::memory_order_relaxed))
         return true;  // no order: one of them warns
     // A notebook runs its cells inside a loop, and a cell may wait.

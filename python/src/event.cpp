@@ -18,6 +18,14 @@ PyObject* set(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
 }
 
+// set() for a caller that has a lock which the woken thread needs next, as in Condition.notify(). It keeps the
+// interpreter's lock while it wakes. Otherwise the woken thread would run at once, only to wait for that other lock.
+template <class Object>
+PyObject* set_under_lock(PyObject* self, PyObject*) {
+    as<Object>(self).event.set();
+    Py_RETURN_NONE;
+}
+
 template <class Object>
 PyObject* clear(PyObject* self, PyObject*) {
     as<Object>(self).event.reset();
@@ -83,33 +91,49 @@ PyObject* is_set_deprecated(PyObject* self, PyObject*) {
     return is_set<Object>(self, nullptr);
 }
 
+// What differs between the two kinds of event.
+template <class Object>
+struct texts;
+template <>
+struct texts<event_object> {
+    static constexpr const char* of_type =
+        "Event()\n--\n\nA gate: set() releases every thread that waits, also if clear() follows at once, and "
+        "lets later ones pass.";
+    static constexpr const char* of_set =
+        "set($self, /)\n--\n\nRelease every thread that waits at this moment, and let later ones pass until "
+        "clear().";
+    static constexpr const char* of_wait =
+        "wait($self, /, timeout=None)\n--\n\nWait until the event is set, at most `timeout` seconds. Return "
+        "whether it was set.";
+};
+template <>
+struct texts<auto_reset_event_object> {
+    static constexpr const char* of_type =
+        "AutoResetEvent()\n--\n\nA token: each set() releases exactly one thread, one that waits or the next "
+        "that arrives.";
+    static constexpr const char* of_set =
+        "set($self, /)\n--\n\nRelease the thread that has waited longest; if none waits, the next one that "
+        "arrives. If the event is set already, nothing changes.";
+    static constexpr const char* of_wait =
+        "wait($self, /, timeout=None)\n--\n\nWait until the event is set, at most `timeout` seconds, and "
+        "make it "
+        "unset. Return whether it was set.";
+};
+
 template <class Object>
 PyMethodDef methods[] = {
-    {"set", set<Object>, METH_NOARGS,
-     "set($self, /)\n--\n\nRelease every thread that waits at this moment, and let later ones pass until "
-     "clear()."},
+    {"set", set<Object>, METH_NOARGS, texts<Object>::of_set},
     {"clear", clear<Object>, METH_NOARGS,
      "clear($self, /)\n--\n\nMake the event unset. Threads that were released stay released."},
     {"is_set", is_set<Object>, METH_NOARGS,
      "is_set($self, /)\n--\n\nReturn whether the event is set now. Takes nothing."},
     {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(wait<Object>)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "wait($self, /, timeout=None)\n--\n\nWait until the event is set, at most `timeout` seconds. Return "
-     "whether it "
-     "was set."},
+     METH_FASTCALL | METH_KEYWORDS, texts<Object>::of_wait},
     {"isSet", is_set_deprecated<Object>, METH_NOARGS, "isSet($self, /)\n--\n\nDeprecated: use is_set()."},
+    {"_set_under_lock", set_under_lock<Object>, METH_NOARGS, nullptr},
     {"_at_fork_reinit", reinit, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-
-constexpr const char event_doc[] =
-    "Event()\n--\n\nA gate: set() releases every thread that waits, also if clear() follows at once, and "
-    "lets later "
-    "ones pass.";
-constexpr const char auto_doc[] =
-    "AutoResetEvent()\n--\n\nA token: each set() releases exactly one thread, one that waits or the next "
-    "that "
-    "arrives.";
 
 template <class Object>
 PyType_Slot slots[] = {
@@ -121,14 +145,12 @@ PyType_Slot slots[] = {
     {Py_tp_members, weak_reference_members},
     {Py_tp_getset, attributes},
     {Py_am_await, reinterpret_cast<void*>(await_object)},
-    {Py_tp_doc, nullptr},
+    {Py_tp_doc, const_cast<char*>(texts<Object>::of_type)},
     {0, nullptr},
 };
 
 template <class Object>
-PyTypeObject* add(PyObject* module, const char* name, const char* text) {
-    for (PyType_Slot* slot = slots<Object>; slot->slot != 0; ++slot)
-        if (slot->slot == Py_tp_doc) slot->pfunc = const_cast<char*>(text);
+PyTypeObject* add(PyObject* module, const char* name) {
     PyType_Spec spec{name, sizeof(Object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots<Object>};
     return add_type(module, spec);
 }
@@ -137,10 +159,9 @@ PyTypeObject* add(PyObject* module, const char* name, const char* text) {
 
 bool add_event_types(PyObject* module) {
     auto& state = state_of(module);
-    state.event = add<event_object>(module, "tocsin.Event", event_doc);
-    state.auto_reset_event = state.event == nullptr
-                                 ? nullptr
-                                 : add<auto_reset_event_object>(module, "tocsin.AutoResetEvent", auto_doc);
+    state.event = add<event_object>(module, "tocsin.Event");
+    state.auto_reset_event =
+        state.event == nullptr ? nullptr : add<auto_reset_event_object>(module, "tocsin.AutoResetEvent");
     return state.auto_reset_event != nullptr;
 }
 

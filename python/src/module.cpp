@@ -27,6 +27,29 @@ int refuse_arguments(PyObject* self, PyObject* arguments, PyObject* keywords) {
     return -1;
 }
 
+namespace {
+
+// What pickle and copy call. Threads wait on an object's address, so a copy would be another object.
+PyObject* refuse_to_copy(PyObject* self, PyObject*) {
+    PyErr_Format(
+        PyExc_TypeError,
+        "cannot pickle or copy a '%s' object: threads share the object itself, and it belongs to one "
+        "process; make one in each process",
+        Py_TYPE(self)->tp_name);
+    return nullptr;
+}
+PyMethodDef reduce{"__reduce__", refuse_to_copy, METH_NOARGS, nullptr};
+
+bool refuses_to_be_copied(PyTypeObject* type) {
+    PyObject* const method = PyDescr_NewMethod(type, &reduce);
+    if (method == nullptr) return false;
+    const bool good = PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), reduce.ml_name, method) == 0;
+    Py_DECREF(method);
+    return good;
+}
+
+}  // namespace
+
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {
     // What has no constructor is made by functions only.
     bool has_constructor = false;
@@ -46,7 +69,8 @@ PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) 
 #if PY_VERSION_HEX < 0x030A0000
     if (!has_constructor) reinterpret_cast<PyTypeObject*>(type)->tp_new = nullptr;
 #endif
-    if (PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type)) != 0) {
+    if (!refuses_to_be_copied(reinterpret_cast<PyTypeObject*>(type)) ||
+        PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type)) != 0) {
         Py_DECREF(type);
         return nullptr;
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What threading's own tests don't ask of events, semaphores, locks and waits for several things."""
 
-import asyncio
+import copy
 import gc
 import math
 import pickle
@@ -202,8 +202,14 @@ class Refusals(unittest.TestCase):
         self.assertIn(str(number), str(raised.exception))
 
     def test_pickling(self):
-        for one in (tocsin.Event(), tocsin.Lock(), tocsin.Semaphore(), tocsin.Queue()):
-            self.assertRaises(TypeError, pickle.dumps, one)
+        for one in (tocsin.Event(), tocsin.AutoResetEvent(), tocsin.Semaphore(), tocsin.BoundedSemaphore(), tocsin.Lock(),
+                    tocsin.RLock(), tocsin.Condition(), tocsin.Barrier(2), tocsin.Queue(), tocsin.WaitSet(),
+                    tocsin.monotonic_deadline(1), tocsin.readable(0)):
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                with self.subTest(one=one, protocol=protocol), self.assertRaisesRegex(TypeError, "make one in each process"):
+                    pickle.dumps(one, protocol)
+            with self.subTest(one=one), self.assertRaisesRegex(TypeError, "threads share the object itself"):
+                copy.deepcopy(one)
 
     def test_a_blocking_wait_in_a_coroutine_warns_once(self):
         code = """if True:

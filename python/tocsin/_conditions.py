@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Condition and Barrier: those of threading, with waits of ours in them.
 
-A thread that waits for a condition waits for an event of its own, so notify(n) releases exactly n. In threading, a
+A thread that waits for a condition waits for an event of its own, so notify(n) releases exactly n. A notify() keeps the
+interpreter's lock while it wakes, because the woken thread has to wait for the condition's lock anyway. In threading, a
 notify() may choose a thread whose time has just passed, and is then lost; here that thread reports the notification.
 """
 
@@ -53,7 +54,7 @@ class Condition(threading.Condition):
             raise RuntimeError("cannot notify on un-acquired lock")
         waiters = self._waiters
         while waiters and n > 0:
-            waiters.popleft().set()
+            waiters.popleft()._set_under_lock()
             n -= 1
 
     def __repr__(self):

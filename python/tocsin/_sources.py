@@ -98,19 +98,21 @@ def as_source(given):
 
 
 def wait_async(*sources, timeout=None, deadline=None):
-    """Wait in a coroutine of asyncio until one of the sources is ready, take it and no other, and return its index.
+    """Wait in a coroutine of asyncio or trio until one of the sources is ready, take it and no other, and return its
+    index.
 
     None if the time has passed first. As wait_any(), but the loop runs on."""
-    from tocsin import _asyncio  # not before: it imports asyncio
-    return _asyncio.wait_any(sources, timeout, deadline)
+    from tocsin import _coroutines  # not before: few programs need it
+    return _coroutines.wait_any(sources, timeout, deadline)
 
 
 def wait_all_async(*sources, timeout=None, deadline=None):
-    """Wait in a coroutine of asyncio until all sources are ready at the same instant, and take them in one step.
+    """Wait in a coroutine of asyncio or trio until all sources are ready at the same instant, and take them in one
+    step.
 
     False if the time has passed first. As wait_all(), but the loop runs on."""
-    from tocsin import _asyncio
-    return _asyncio.wait_all(sources, timeout, deadline)
+    from tocsin import _coroutines
+    return _coroutines.wait_all(sources, timeout, deadline)
 
 
 wait_async.__module__ = wait_all_async.__module__ = "tocsin"

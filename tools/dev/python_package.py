@@ -15,7 +15,8 @@ from dev.run import Count, fresh_if_moved, one, quietly, read_log, run_script
 from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, say
 
 SOURCE = ROOT / "python"
-FIRST, LAST = (3, 9), (3, 13)
+FIRST, LAST = (3, 9), (3, 14)
+FREE_THREADED = ("3.13t", "3.14t")
 PREFERRED = (3, 11)
 
 ABOUT = """import json, os, sys, sysconfig
@@ -28,7 +29,8 @@ def interpreters():
     found = {}
     minors = range(FIRST[1], LAST[1] + 1)
     candidates = [Path(sys.executable)]
-    candidates += [Path(path) for path in (shutil.which(f"python3.{minor}") for minor in minors) if path]
+    names = [f"python3.{minor}" for minor in minors] + [f"python{name}" for name in FREE_THREADED]
+    candidates += [Path(path) for path in map(shutil.which, names) if path]
     pyenv = shutil.which("pyenv")
     roots = [os.environ.get("PYENV_ROOT"), Path.home() / ".pyenv"]
     if pyenv:
@@ -63,15 +65,19 @@ def build(name, program, options=()):
     return site
 
 
-def run_tests(name, program, environment):
+def say_not_run(name, pattern, text):
+    for reason in sorted(set(re.findall(pattern, text, re.MULTILINE))):
+        say(f"  {name}: {reason}")
+
+
+def run_tests(name, program, environment, chosen=("discover", "-s", SOURCE / "tests")):
     """Runs python/tests, and counts their cases."""
     log = f"python-{name}-tests"
-    command = ["timeout", "600", program, "-X", "faulthandler", "-m", "unittest", "discover", "-v", "-s", SOURCE / "tests"]
+    command = ["timeout", "600", program, "-X", "faulthandler", "-m", "unittest", chosen[0], "-v", *chosen[1:]]
     environment = {**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1", "TOCSIN_PYTHON_SOURCE": str(SOURCE), **environment}
     good = quietly(f"tests {name}", command, log, environment=environment)
     text = read_log(log)
-    for reason in sorted(set(re.findall(r"skipped '(NOT RUN.*?)'", text))):
-        say(f"  {name}: {reason}")
+    say_not_run(name, r"skipped '(NOT RUN.*?)'", text)
     ran = re.search(r"^Ran (\d+) tests?", text, re.MULTILINE)
     failures = re.findall(r"^(?:FAIL|ERROR): (\S+)", text, re.MULTILINE)
     skipped = re.search(r"skipped=(\d+)", text)
@@ -85,7 +91,7 @@ def preferred():
     """The tests on one interpreter: two minutes at most, most of them for the library."""
     found = interpreters()
     if not found:
-        say("  skipped: no CPython 3.9 to 3.13 with headers (Debian: python3-dev)")
+        say("  skipped: no CPython 3.9 to 3.14 with headers (Debian: python3-dev)")
         return Count(skipped=1)
     name = f"{PREFERRED[0]}.{PREFERRED[1]}"
     name = name if name in found else next(iter(found))
@@ -122,17 +128,33 @@ def installed_wheel(name, program, sdist):
     return python if all(quietly(title, step, log) for title, step in steps.items()) else None
 
 
-def check_types(python, installed):
-    """The stubs against the module, and the examples against the stubs. The two Pythons have one version."""
-    site = subprocess.run([installed, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+def site_of(installed):
+    """Where the Python of an environment has its packages."""
+    return subprocess.run([installed, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
                           capture_output=True, text=True, check=True).stdout.strip()
+
+
+def check_types(python, site):
+    """The stubs against the module, and the examples against the stubs. The two Pythons have one version."""
     environment = {**ENVIRONMENT, "PYTHONPATH": site, "MYPYPATH": site}
     examples = sorted((SOURCE / "examples").glob("*.py"))
+    settings = BUILD / "python" / "pyrightconfig.json"  # pyright is strict by its settings only
+    folder = os.path.relpath(SOURCE / "examples", settings.parent)  # it ignores absolute paths
+    settings.write_text(json.dumps({"include": [folder], "typeCheckingMode": "strict"}))
     commands = {"stubtest": ["-m", "mypy.stubtest", "tocsin", "--ignore-missing-stub"],
                 "mypy": ["-m", "mypy", "--strict", *examples],
-                "pyright": ["-m", "pyright", "--pythonpath", python, *examples]}
+                "pyright": ["-m", "pyright", "--project", settings, "--pythonpath", python]}
     return sum((one(quietly(name, [python, *command], f"python-{name}", environment=environment))
                 for name, command in commands.items()), Count())
+
+
+def run_with_others(python, site):
+    """trio, uvloop, pytest and Jupyter over our waits. None of these tests may be left out here."""
+    count = run_tests("others", python, {"PYTHONPATH": f"{site}{os.pathsep}{SOURCE / 'tests'}"}, ("others",))
+    if count.skipped:
+        say("  others: a test was left out, although its program is installed")
+        count.failed += count.skipped
+    return count
 
 
 def run_wheel(name, program, sdist):
@@ -140,8 +162,11 @@ def run_wheel(name, program, sdist):
     python = installed_wheel(name, program, sdist)
     if python is None:
         return Count(failed=1)
-    return run_tests(name, python, {}) + run_script(
-        f"library {name}", ["timeout", "1800", python, SOURCE / "tests" / "standard_library.py"], f"python-{name}-library")
+    log = f"python-{name}-library"
+    count = run_tests(name, python, {}) + run_script(
+        f"library {name}", ["timeout", "1800", python, SOURCE / "tests" / "standard_library.py"], log)
+    say_not_run(name, r"^(NOT RUN.*)", read_log(log))
+    return count
 
 
 def every():
@@ -151,7 +176,7 @@ def every():
         return Count(failed=1)
     count = Count()
     found = interpreters()
-    for name in [f"3.{minor}" for minor in range(FIRST[1], LAST[1] + 1)] + ["3.13t"]:
+    for name in [f"3.{minor}" for minor in range(FIRST[1], LAST[1] + 1)] + [*FREE_THREADED]:
         if name in found:
             count += run_wheel(name, found[name], sdist)
         else:
@@ -159,5 +184,6 @@ def every():
             count += Count(skipped=1)
     same = f"{sys.version_info[0]}.{sys.version_info[1]}"
     if same in found:
-        count += check_types(python, BUILD / "python" / f"wheel-{same}" / "venv" / "bin" / "python")
+        site = site_of(BUILD / "python" / f"wheel-{same}" / "venv" / "bin" / "python")
+        count += check_types(python, site) + run_with_others(python, site)
     return count

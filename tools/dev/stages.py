@@ -204,8 +204,8 @@ STAGES = {
     "prove": Stage("a sample of the mutants, and Spin's quick checks", whole(prove), has_cases=False),
     "python-one": Stage("the Python package on one interpreter, 3.11 if there is one: about two minutes",
                         whole(python_package.preferred), has_cases=False),
-    "python": Stage("wheels from the sdist on every CPython from 3.9 to 3.13 that is there, with the standard library's own "
-                    "tests; types", whole(python_package.every), when="named", has_cases=False),
+    "python": Stage("wheels from the sdist on every CPython from 3.9 to 3.14 that is there, with the standard library's own "
+                    "tests; types; trio, uvloop, pytest and Jupyter", whole(python_package.every), when="named", has_cases=False),
     "portable": in_ci("the tests of `dev` over the portable futex, with the counters of waits", workflow("portable")),
     "release": in_ci("the tests of `dev`, optimised and unchecked", workflow("release")),
     "asan": in_ci("the tests of `dev` under AddressSanitizer and UBSan", workflow("asan")),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the site of `./dev docs`: every document, a page for each public header and each file that a document links to,
-and the lab's reports. The site keeps the tree's layout, so that the documents' own links lead to the right pages."""
+"""Makes the site of `./dev docs`: every document, a page for each public header, for the Python package and for each
+file that a document links to, and the lab's reports. The site keeps the tree's layout, so that the documents' own links
+lead to the right pages."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 import c_reference
+import python_reference
 import reference
 from chapters import CHAPTERS
 from sphinx.cmd.build import main as sphinx
@@ -18,6 +20,7 @@ from sphinx.cmd.build import main as sphinx
 ROOT = Path(__file__).resolve().parents[2]
 HEADERS = "include/tocsin"
 C_HEADERS = ("c/include/tocsin.h", "win32/include/tocsin/win32.h", "win32/include/tocsin/win32/types.h")
+PYTHON_STUB = "python/tocsin/__init__.pyi"
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".h": "c", ".py": "python", ".sh": "bash", ".toml": "toml", ".json": "json",
              ".txt": "cmake", ".cmake": "cmake", ".pml": "promela", ".js": "js"}  # fmt: skip
@@ -74,6 +77,10 @@ class Site:
         name = path.relative_to(ROOT)
         if name.as_posix() in C_HEADERS:
             return c_reference.markdown(path, path.read_text(encoding="utf-8"))
+        if name.as_posix() == PYTHON_STUB:
+            text = path.read_text(encoding="utf-8")
+            self.mistakes += [f"{one}: no docstring explains it" for one in python_reference.undocumented(path, text)]
+            return python_reference.markdown(path, text)
         if path.is_dir():
             listed = "\n".join(f"- {one.name}{'/' if one.is_dir() else ''}" for one in sorted(path.iterdir())
                                if one.name[0] not in "._")  # fmt: skip
@@ -109,7 +116,8 @@ class Site:
 
     def contents(self) -> str:
         """The tree of pages, which the theme shows at the side."""
-        headers = sorted(f"{HEADERS}/{one.name}.md" for one in public_headers()) + [f"{one}.md" for one in C_HEADERS]
+        headers = sorted(f"{HEADERS}/{one.name}.md" for one in public_headers())
+        headers += [f"{one}.md" for one in (*C_HEADERS, PYTHON_STUB)]
         decisions = sorted(str(one.relative_to(ROOT)) for one in (ROOT / "docs/decisions").glob("0*.md"))
         chapters = {"Use it": CHAPTERS["Use it"], "Reference": headers, **CHAPTERS}
         with (self.source / "docs/decisions/README.md").open("a", encoding="utf-8") as file:
@@ -126,7 +134,7 @@ def documents() -> list[Path]:
     found = [one for one in ROOT.glob("*.md")] + [one for one in (ROOT / "docs").rglob("*.md")]
     found += [one for folder in ("lab", "proofs", "examples", "tools", "packaging")
               for one in (ROOT / folder).rglob("*.md")]  # fmt: skip
-    return sorted(found) + public_headers() + [ROOT / one for one in C_HEADERS]
+    return sorted(found) + public_headers() + [ROOT / one for one in (*C_HEADERS, PYTHON_STUB)]
 
 
 def public_headers() -> list[Path]:
