@@ -26,7 +26,8 @@
 //       passes because it sees the next round has read it from the reset, or from a later change, all of which are
 //       read-modify-writes.
 //
-// Checked by: tests/unit/shared_event_test.cpp, shared_death_test.cpp.
+// Checked by: proof P30 (docs/proofs.md), tests/model/shared_gate_model_test.cpp; tests/unit/shared_event_test.cpp,
+// shared_death_test.cpp.
 #include "core/shared/token_queue.hpp"
 
 #include <tocsin/shared_event.hpp>

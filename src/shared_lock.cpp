@@ -16,8 +16,11 @@
 //   lock-2  Whoever claims the slot of a dead holder finds `control` naming it, and steals before anything else.
 //   lock-3  Before a holder hands over, it puts its mark into the lower half of the heir's word, covered (*announces*).
 //       The exchange of `control` expects the value that it loaded before that.
-//   lock-4  A waiter *arms* its word with a number that it has not used before in this wait, and then exchanges
-//       `control` for the next generation, before it sleeps on that number. It arms again after each sleep.
+//   lock-4  A waiter *arms* its word with a number that it has not used before in this wait. Then it looks which slots
+//       have owners, and then it exchanges `control` for the next generation, before it sleeps on that number and on
+//       those owners, of which the holder is one. It arms again after each sleep.
+//   lock-5  A holder that has made a thread the heir asks afterwards whether the heir has died, and if so wakes
+//       everybody.
 //
 // No lost wake-up. A waiter has armed, has exchanged `control` and found itself not the holder. It then sleeps on the
 // number it has armed with. A holder that makes it the heir has loaded `control` after the waiter's exchange, or its
@@ -26,9 +29,14 @@
 // holder dies in between. If the exchange fails, the heir sleeps on, and the holder tries again. A holder that finds
 // nobody waiting hands over to none by an exchange that fails if there is a waiter by then.
 //
-// Death. A holder dies: the kernel wakes one thread that watches its slot (each sleeper watches all slots in use). That
-// thread steals. If it dies before that, its own death wakes another watcher, which finds the same. An heir that dies
-// before it runs is a holder that dies. A thread that dies while it waits leaves a slot that the next claim takes.
+// Death. A holder dies: the kernel wakes one thread that watches its slot. That thread steals. Each sleeper watches
+// the slots of the holder and of all who wait longer, because a ticket is drawn after the slot is claimed
+// (slots.hpp). An heir may be dead already when it is chosen, and a sleeper may have seen it dead, and not watch it.
+// Then the holder's exchange of `control` comes after the sleeper's, so the holder finds the heir dead, too
+// (lock-5). If the holder dies before it has woken everybody, its own death wakes one of them. The kernel's wake may
+// be spent on a thread that gives up (dies-5). That thread looks at `control` before it returns. If it dies before
+// that, its own death wakes another watcher, which finds the same. An heir that dies before it runs is a holder that
+// dies. A thread that dies while it waits leaves a slot that the next claim takes.
 //
 // A stopped thread holds nobody up, unless it holds the lock.
 //
@@ -36,7 +44,8 @@
 //   [held]  Each exchange of `control` is acquire and release, so what a holder did comes before its heir's return.
 //       What a dead holder did comes before the kernel's mark on its owner word, which the thief acquires.
 //
-// Checked by: tests/unit/shared_lock_test.cpp, shared_death_test.cpp.
+// Checked by: proof P31 (docs/proofs.md), tests/model/shared_lock_model_test.cpp; tests/unit/shared_lock_test.cpp,
+// shared_death_test.cpp.
 #include "core/shared/slots.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
@@ -175,7 +184,15 @@ lock_status shared_lock_acquire(const shared_view& object, const deadline& until
         slot.word.store(
             core::joined(core::above(ends ? core::slot_state::idle : core::slot_state::waiting, ticket),
                          armed),
-            std::memory_order_release);                                // [held]
+            std::memory_order_release);  // [held]
+        core::sleep_list words(slot.word, armed);
+        std::uint64_t watched = 0;  // a bit for each slot
+        for (std::uint32_t i = 0; i != object.slot_count; ++i) {
+            const std::uint32_t owner = object.slots[i].owner.load(std::memory_order_acquire);  // [held]
+            if (i + 1 == self || core::is_ownerless(owner)) continue;
+            words.add_owner(object.slots[i].owner, owner);
+            watched |= std::uint64_t{1} << i;
+        }
         seen = object.header.control.load(std::memory_order_acquire);  // [held]
         for (;; rounds.next()) {
             if (holder_of(seen) == self) return begin_holding(claim, (seen & unrepaired) != 0);
@@ -191,17 +208,7 @@ lock_status shared_lock_acquire(const shared_view& object, const deadline& until
             return slept == platform::shared_sleep::timed_out && !stop.is_requested() ? lock_status::timed_out
                                                                                       : lock_status::stopped;
         }
-        core::sleep_list words(slot.word, armed);
-        bool again = false;
-        for (std::uint32_t i = 0; i != object.slot_count; ++i) {
-            if (i + 1 == self) continue;
-            const std::uint32_t owner = object.slots[i].owner.load(std::memory_order_acquire);  // [held]
-            if (!core::is_ownerless(owner))
-                words.add_owner(object.slots[i].owner, owner);
-            else if (i + 1 == holder_of(seen))
-                again = true;
-        }
-        if (again) {
+        if ((watched >> (holder_of(seen) - 1) & 1) == 0) {  // it has claimed its slot since
             rounds.next();
             continue;
         }
@@ -260,7 +267,10 @@ void shared_lock_release(const shared_view& object) {
         if (heir != nullptr) platform::shared_futex::uncover();
     }
     if (heir != nullptr) platform::shared_futex::wake_all(heir->word);
-    if (is_lost) wake_everybody(object);
+    // lock-5
+    if (is_lost ||
+        (heir != nullptr && core::is_ownerless(heir->owner.load(std::memory_order_acquire))))  // [held]
+        wake_everybody(object);
     platform::shared_futex::cover(slot.owner);
     platform::shared_futex::let_go(slot.owner);
     core::shared_free_slot(slot);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why it is correct: src/core/shared/token_queue.cpp.
 //
-// Checked by: tests/unit/shared_event_test.cpp, shared_death_test.cpp.
+// Checked by: proof P29 (docs/proofs.md), tests/unit/shared_event_test.cpp, shared_death_test.cpp.
 #include "core/shared/token_queue.hpp"
 
 #include <tocsin/detail/exceptions.hpp>

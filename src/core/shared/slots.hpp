@@ -109,8 +109,8 @@ private:
 };
 
 inline std::uint32_t new_ticket(const shared_view& object) noexcept {
-    // no order: a number that is unlike the others of its time
-    return object.header.tickets.fetch_add(1, std::memory_order_relaxed) & ticket_mask;
+    // [held] Each draw acquires the claims that came before the draws before it (Death in shared_lock.cpp).
+    return object.header.tickets.fetch_add(1, std::memory_order_acq_rel) & ticket_mask;
 }
 
 // Ends a sleep when a stop is requested.

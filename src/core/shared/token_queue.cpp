@@ -25,6 +25,16 @@
 //       loaded `control`, it found no slot owned and every word idle, and if `control` has not changed since.
 //   token_queue-5  A giver touches nothing of the object after a grant, or after its exchange of `control`: the wake
 //       goes by the address alone.
+//   token_queue-6  Whether a slot is a dead thread's is asked of its owner between two loads of its word that agree,
+//       and what is done then compares that word. The word `waiting` or `granted` was preceded by the
+//       claim. So an owner that is 0 or `died` by then belongs to the same wait, or the word has changed
+//       since and the exchange fails. (With no load before, a thread could claim the slot in between, and
+//       would lose its wait. With none after, the slot could have been granted and marked in between, and
+//       its token would be overlooked.)
+//   token_queue-7  A giver looks at all slots again, after it has found the longest waiting thread. So if a thread
+//       fell asleep before that one claimed its slot, the giver finds the sleeper waiting, and gives it
+//       the token instead. Thus everybody who sleeps without a token watches the owner of each slot that
+//       is granted one.
 //
 // No lost wake-up. A giver that finds no waiting slot adds to the count by an exchange of `control`. A waiter makes its
 // word `waiting` before it exchanges `control` again, and all exchanges of `control` are ordered:
@@ -45,8 +55,11 @@
 //     If that one dies before it has inherited, its own death wakes the next. So the token is passed on at once.
 //   - A waiter dies after a giver has looked at its owner and before the grant. A watcher that finds a dead slot still
 //     `waiting` makes it idle, so the grant fails. If the grant was first, the watcher inherits.
-//   - Two cases wait for the next call on the object: nobody else waited when the owner died, or those who wait fell
-//     asleep before the slot was claimed (then they have older tickets, so the giver had passed over them in a race).
+//   - The kernel's wake may be spent on a watcher that is awake already, because it was granted a token itself, or has
+//     given up (dies-5). So every thread that has slept looks at the slots of the dead before it leaves, and wakes
+//     those that sleep on the owner of a slot with a token. If it dies before that, its own death wakes the next: a
+//     thread behind it in the kernel's queue fell asleep after it, and watches its slot.
+//   - If nobody waited when the owner died, the token waits for the next call on the object.
 //   - A thread that dies after `take`, `receive` or `inherit` has taken the token with it.
 // A slot may be marked although its owner lives: if a thread with the same number in another pid namespace died between
 // the two lines of a claim that fails. Then the owner finds another ticket in its word, and claims another slot. No
@@ -59,8 +72,8 @@
 //   [queued]  The waiter's exchange of `control` releases its word. A giver acquires it with `control`.
 //   [slot-free], [slot-dead]  What the last owner did to the word comes before the next owner's claim.
 //
-// Checked by: tests/unit/shared_event_test.cpp, shared_death_test.cpp (kills after each instruction),
-// shared_scribble_test.cpp.
+// Checked by: proof P29 (docs/proofs.md), tests/model/shared_token_model_test.cpp;
+// tests/unit/shared_event_test.cpp, shared_death_test.cpp (kills after each instruction), shared_scribble_test.cpp.
 #include "core/shared/token_queue.hpp"
 
 #include <tocsin/detail/shared_tokens.hpp>
@@ -122,13 +135,37 @@ bool clear(const shared_view& object, shared_slot& slot) {
     }
 }
 
-// Makes the word of a dead waiter idle, so that nobody grants it a token. Returns whether it has.
-bool forget_dead_wait(shared_slot& slot, std::uint64_t seen) noexcept {
-    return state_of(seen) == slot_state::waiting &&
-           // no order: no token moves, and a giver that loses this race looks again
-           slot.word.compare_exchange_strong(seen, joined(above(slot_state::idle, ticket_of(seen)), 0),
-                                             std::memory_order_relaxed);
+// What a slot holds whose owner has died, or that is free.
+enum class left_by_dead { nothing, token, not_sure };
+
+// Looks at a slot whose word was `seen`. Makes the word of a dead waiter idle, so that nobody grants it a token.
+left_by_dead look_at_ownerless(shared_slot& slot, std::uint64_t seen) noexcept {
+    if (state_of(seen) == slot_state::granted) return left_by_dead::token;
+    if (state_of(seen) != slot_state::waiting) return left_by_dead::nothing;
+    // no order: no token moves, and a giver that loses this race looks again
+    if (!slot.word.compare_exchange_strong(seen, joined(above(slot_state::idle, ticket_of(seen)), 0),
+                                           std::memory_order_relaxed))
+        return left_by_dead::not_sure;
+    platform::shared_futex::wake_all(slot.word);  // if the slot was marked although its owner lives
+    return left_by_dead::nothing;
 }
+
+// A slot's word and owner. If nobody owns the slot, the word is the same before and after the look at the owner
+// (token_queue-6).
+struct slot_look {
+    explicit slot_look(const shared_slot& slot) noexcept {
+        word = slot.word.load(std::memory_order_acquire);        // [queued], [token]
+        for (int i = 0; i != 1000; ++i) {                        // again only while others change the word
+            owner = slot.owner.load(std::memory_order_acquire);  // [slot-dead] with the kernel's mark
+            if (!is_ownerless(owner)) return;
+            const std::uint64_t before = word;
+            word = slot.word.load(std::memory_order_acquire);  // [token]
+            if (word == before) return;
+        }
+    }
+    std::uint64_t word = 0;
+    std::uint32_t owner = 0;
+};
 
 // Says in `control` that slots are in use.
 // Returns false if there are tokens in the count.
@@ -143,6 +180,35 @@ bool announce(const shared_view& object) {
             return true;
     }
 }
+
+// Tells those who sleep of tokens that the dead have left. A thread that has slept may have been woken for several
+// reasons at once, and one of the kernel's wakes may have been spent on it (dies-5).
+void pass_on(const shared_view& object, const shared_slot& own) noexcept {
+    for (std::uint32_t i = 0; i != object.slot_count; ++i) {
+        shared_slot& other = object.slots[i];
+        if (&other == &own) continue;
+        const slot_look its(other);
+        if (is_ownerless(its.owner) && look_at_ownerless(other, its.word) != left_by_dead::nothing)
+            platform::shared_futex::wake_all(other.owner);
+    }
+}
+
+// Does so at the end of a wait.
+class news {
+public:
+    news(const shared_view& object, const shared_slot& own) noexcept : object_(object), own_(own) {}
+    ~news() {
+        if (slept) pass_on(object_, own_);
+    }
+    news(const news&) = delete;
+    news& operator=(const news&) = delete;
+
+    bool slept = false;
+
+private:
+    const shared_view& object_;
+    const shared_slot& own_;
+};
 
 enum class begun { waiting, lost };
 
@@ -164,12 +230,10 @@ begun begin_waiting(const shared_view& object, shared_slot& slot, std::uint32_t 
 bool take_from_dead(const shared_view& object) noexcept {
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& slot = object.slots[i];
-        // [token] The word is read before its owner. If there has been another owner in between, receive() fails,
-        // because of the ticket.
-        const std::uint64_t seen = slot.word.load(std::memory_order_acquire);
-        if (state_of(seen) != slot_state::granted) continue;
-        // [slot-dead] with the kernel's mark
-        if (is_ownerless(slot.owner.load(std::memory_order_acquire)) && receive(slot, seen)) return true;
+        const slot_look seen(slot);
+        if (state_of(seen.word) == slot_state::granted && is_ownerless(seen.owner) &&
+            receive(slot, seen.word))
+            return true;
     }
     return false;
 }
@@ -191,6 +255,7 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
         const claimed_slot claim(object);
         shared_slot& slot = claim.slot();
         if (clear(object, slot)) return wait_status::signaled;
+        news of_deaths(object, slot);
         for (;; rounds.next()) {
             if (begin_waiting(object, slot, ticket) == begun::lost) {
                 if (state_of(slot.word.load(std::memory_order_relaxed)) != slot_state::idle)
@@ -212,19 +277,16 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
                 for (std::uint32_t i = 0; i != object.slot_count && !again; ++i) {
                     shared_slot& other = object.slots[i];
                     if (&other == &slot) continue;
-                    const std::uint32_t owner = other.owner.load(std::memory_order_acquire);  // [slot-dead]
-                    if (!is_ownerless(owner)) {
-                        words.add_owner(other.owner, owner);
-                        continue;
-                    }
-                    const std::uint64_t word =
-                        other.word.load(std::memory_order_relaxed);  // no order: see receive()
-                    again = state_of(word) == slot_state::granted ||
-                            (state_of(word) == slot_state::waiting && !forget_dead_wait(other, word));
+                    const slot_look its(other);
+                    if (!is_ownerless(its.owner))
+                        words.add_owner(other.owner, its.owner);
+                    else
+                        again = look_at_ownerless(other, its.word) != left_by_dead::nothing;
                 }
                 wait_status ended = wait_status::signaled;
                 if (!again) {
                     words.add_stop(stop);
+                    of_deaths.slept = true;
                     const platform::shared_sleep how = words.sleep(options.until);
                     if (stop.is_requested())
                         ended = wait_status::stopped;
@@ -246,46 +308,60 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
     }
 }
 
+namespace {
+
+struct oldest_wait {
+    shared_slot* slot = nullptr;
+    std::uint64_t word = 0;
+    bool in_use = false;  // whether any slot is
+    bool operator==(const oldest_wait& other) const noexcept {
+        return slot == other.slot && word == other.word;
+    }
+};
+
+oldest_wait find_oldest(const shared_view& object) noexcept {
+    oldest_wait found;
+    for (std::uint32_t i = 0; i != object.slot_count; ++i) {
+        shared_slot& slot = object.slots[i];
+        const slot_look its(slot);
+        if (is_ownerless(its.owner)) {
+            found.in_use |= look_at_ownerless(slot, its.word) != left_by_dead::nothing;
+            continue;
+        }
+        found.in_use = true;
+        if (state_of(its.word) != slot_state::waiting) continue;
+        if (found.slot != nullptr && !is_older(ticket_of(its.word), ticket_of(found.word))) continue;
+        found.slot = &slot;
+        found.word = its.word;
+    }
+    return found;
+}
+
+}  // namespace
+
 bool give_token(const shared_view& object, std::uint32_t limit) {
     shared_rounds rounds(object);
     for (;; rounds.next()) {
         std::uint64_t seen = object.header.control.load(std::memory_order_acquire);  // [queued]
-        bool in_use = false;
-        shared_slot* oldest = nullptr;
-        std::uint64_t oldest_word = 0;
-        if ((seen & queued_bit) != 0) {
-            for (std::uint32_t i = 0; i != object.slot_count; ++i) {
-                shared_slot& slot = object.slots[i];
-                const std::uint32_t owner = slot.owner.load(std::memory_order_relaxed);  // no order: a hint
-                const std::uint64_t word =
-                    slot.word.load(std::memory_order_relaxed);  // no order: see the grant
-                if (is_ownerless(owner)) {
-                    if (state_of(word) != slot_state::idle && !forget_dead_wait(slot, word)) in_use = true;
-                    continue;
-                }
-                in_use = true;
-                if (state_of(word) != slot_state::waiting) continue;
-                if (oldest == nullptr || is_older(ticket_of(word), ticket_of(oldest_word))) {
-                    oldest = &slot;
-                    oldest_word = word;
-                }
-            }
-        }
-        if (oldest != nullptr) {
-            platform::shared_futex::cover(oldest->word);
-            const std::uint64_t granted = joined(above(slot_state::granted, ticket_of(oldest_word)),
+        oldest_wait oldest;
+        if ((seen & queued_bit) != 0) oldest = find_oldest(object);
+        if (oldest.slot != nullptr) {
+            if (!(find_oldest(object) == oldest)) continue;  // token_queue-7
+            shared_slot& slot = *oldest.slot;
+            platform::shared_futex::cover(slot.word);
+            const std::uint64_t granted = joined(above(slot_state::granted, ticket_of(oldest.word)),
                                                  platform::shared_futex::thread_mark());
             // [token] releases.
-            const bool done = oldest->word.compare_exchange_strong(
-                oldest_word, granted, std::memory_order_acq_rel, std::memory_order_relaxed);
-            if (done) platform::shared_futex::wake_all(oldest->word);
+            const bool done = slot.word.compare_exchange_strong(
+                oldest.word, granted, std::memory_order_acq_rel, std::memory_order_relaxed);
+            if (done) platform::shared_futex::wake_all(slot.word);
             platform::shared_futex::uncover();
             if (!done) continue;
             return true;
         }
         const bool fits = lower(seen) < limit;
         std::uint64_t next = seen + (fits ? 1 : 0);
-        if (!in_use) next &= ~queued_bit;
+        if (!oldest.in_use) next &= ~queued_bit;
         // [token] releases, even if it changes nothing.
         if (object.header.control.compare_exchange_strong(seen, next, std::memory_order_acq_rel,
                                                           std::memory_order_relaxed))

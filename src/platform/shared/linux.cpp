@@ -261,6 +261,7 @@ shared_sleep shared_futex::sleep(const watched_word* words, std::size_t count,
 }
 
 void shared_futex::wake_all(const wide_word& word) noexcept { wake(low_half(word), INT_MAX, FUTEX_WAKE); }
+void shared_futex::wake_all(const narrow_word& word) noexcept { wake(address_of(word), INT_MAX, FUTEX_WAKE); }
 void shared_futex::wake_own(const narrow_word& word) noexcept {
     wake(address_of(word), INT_MAX, FUTEX_WAKE_PRIVATE);
 }

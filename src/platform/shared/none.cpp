@@ -13,6 +13,7 @@ shared_sleep shared_futex::sleep(const watched_word*, std::size_t, const deadlin
     return shared_sleep::woken;
 }
 void shared_futex::wake_all(const wide_word&) noexcept {}
+void shared_futex::wake_all(const narrow_word&) noexcept {}
 void shared_futex::wake_own(const narrow_word&) noexcept {}
 void shared_futex::set_lowest_bit_and_wake_all(narrow_word& word) noexcept {
     word.fetch_or(1, std::memory_order_release);  // [gate] nobody can sleep here

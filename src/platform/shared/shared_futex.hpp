@@ -11,6 +11,9 @@
 //   dies-3  The kernel does this after the thread's last instruction.
 //   dies-4  A system call that changes a word and wakes its sleepers (FUTEX_WAKE_OP) is not cut in two by a SIGKILL:
 //           the thread ends only on its way back to its program.
+//   dies-5  A thread that sleeps on several words, and is woken through one, stays queued on the others until it runs.
+//           A wake of one thread that meets it there is spent on it. (So it must pass the news on.) A thread on which
+//           a wake of dies-1 was spent sees the mark when it returns.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -52,6 +55,7 @@ struct shared_futex {
     static shared_sleep sleep(const watched_word* words, std::size_t count, const deadline& until) noexcept;
 
     static void wake_all(const wide_word& word) noexcept;
+    static void wake_all(const narrow_word& word) noexcept;
     static void wake_own(const narrow_word& word) noexcept;
     // In one step with respect to deaths (dies-4): sets bit 0 and wakes all.
     static void set_lowest_bit_and_wake_all(narrow_word& word) noexcept;

@@ -240,6 +240,27 @@ void engine::join(thread_mask threads, source where) {
     end_of_step();
 }
 
+// The end of a thread disables its next step, which no footprint shows, so withdrawn() has that step explored.
+bool engine::end_thread(int thread, source where) {
+    // The thread may sleep, and a wake by then reaches another.
+    announce({.queues = true, .ends = static_cast<std::int8_t>(thread)}, "the end of a thread");
+    const thread_mask it = mask_of(thread);
+    const bool runs = (in(thread_state::finished) & it) == 0;
+    if (runs) chooser_->withdrawn(thread);
+    executed({.queues = true, .ends = static_cast<std::int8_t>(thread)});
+    chooser_->edge(thread, running_);
+    me().memory.current.join(thread_at(thread).memory.current);
+    if (runs) {
+        set_state(thread, thread_state::finished);
+        intentions_.live &= ~it;
+        std::erase_if(sleepers_, [thread](const sleeper& s) { return s.thread == thread; });
+    }
+    if (trace_.on)
+        tell("kill", nullptr, thread_at(thread).name, "", runs ? "ENDS IT" : "has ended already", where);
+    end_of_step();
+    return runs;
+}
+
 void engine::wait_until(const std::function<bool()>& fact, source where) {
     set_state(running_, thread_state::expecting);
     me().expects = &fact;
@@ -257,6 +278,7 @@ void engine::wait_until(const std::function<bool()>& fact, source where) {
 bool engine::announce(const footprint& f, const char* doing) {
     const int self = running_;
     intentions_.next[static_cast<std::size_t>(self)] = f;
+    intentions_.next[static_cast<std::size_t>(self)].by = static_cast<std::int8_t>(self);
     me().doing = doing;
     int next = me().returns_to;
     if (next >= 0)
@@ -382,7 +404,11 @@ void engine::close_window() {
     w.stopped[i] = 0;
 }
 
-void engine::executed(const footprint& f) { chooser_->executed(running_, f); }
+void engine::executed(const footprint& f) {
+    footprint whole = f;
+    whole.by = static_cast<std::int8_t>(running_);
+    chooser_->executed(running_, whole);
+}
 
 std::string engine::deadlock() {
     std::string text = "deadlock:";

@@ -17,6 +17,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tocsin::model {
@@ -39,6 +40,7 @@ struct model_thread {
     unsigned weak_left = 0;
     // asleep
     const void* sleeps_on = nullptr;
+    bool on_several = false;  // words
     bool may_time_out = false;
     wake_reason reason = wake_reason::woken;
     unsigned slept_at = 0;
@@ -47,6 +49,12 @@ struct model_thread {
     const std::function<bool()>* expects = nullptr;  // while expecting
     bool came_true = false;                          // whether what it expects is true
     const char* doing = "";
+};
+
+// A word on which a thread sleeps, and the value of its lowest four bytes.
+struct sleeping_place {
+    object at;
+    word expected;
 };
 
 // What fair() knows of the current window of each thread. These are arrays, because fair() updates all threads at every
@@ -79,6 +87,16 @@ public:
     void relax(source where);
     wake_reason futex_wait(object o, word expected, bool may_time_out, bool& slept, source where);
     unsigned futex_wake(const void* address, unsigned count, source where);
+    // The same for a word whose newest value those that it wakes see from then on.
+    unsigned futex_wake_and_show(object o, unsigned count, source where);
+    // On several words: returns when it is woken through one of them.
+    wake_reason futex_wait_any(const std::vector<sleeping_place>& places, bool may_time_out, source where);
+    // Turns bits of the word on and wakes all who sleep on it, in one step.
+    void futex_wake_op(object o, word bits, source where);
+    // Ends a thread where it stands. Returns whether it still ran.
+    bool end_thread(int thread, source where);
+    // The changes that the thread has made to the atomic so far in this run. Not a step.
+    std::vector<std::pair<word, word>> changes_by(int thread, const void* address);
 
     void constructed(object o, word value);
     void destroyed(object o);
@@ -144,6 +162,9 @@ private:
     std::string deadlock();
     void sleep(object o, word expected, bool may_time_out, const footprint& f, source where);
     void leave_sleep(const footprint& f);
+    void tell_why_awake(const void* address, source where);
+    void fall_asleep(bool may_time_out, word expected, source where);
+    unsigned wake_sleepers(const void* address, unsigned count, std::string& names);
     void release(std::size_t sleeper);
 
     // --- helpers of the operations ---

@@ -6,6 +6,7 @@
 #include <new>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 namespace {
 
@@ -379,6 +380,76 @@ TEST(stopping, RunsACallbackAtOnceIfRequestedAlready) {
         stop_callback callback(source.get_token(), [&] { ++calls; });
         check(calls == 1, "in the constructor");
     });
+}
+
+// --- killed threads ---
+
+// A reduced search finds what a search of all schedules finds.
+TEST(killed, AThreadEndsAfterAnyOfItsStepsOrNotAtAll) {
+    for (const reduction each : {reduction::none, reduction::sleep_sets, reduction::dpor}) {
+        options how;
+        how.reduce = each;
+        std::set<std::pair<int, bool>> found;
+        const report result = explore(how, [&](run& r) {
+            atomic<int> steps{0};
+            bool killed = false;
+            const auto victim = r.spawn("victim", [&] {
+                for (int i = 1; i != 4; ++i) steps.store(i, relaxed);
+            });
+            r.spawn("killer", [&] {
+                killed = end_thread(victim.number());
+                found.emplace(steps.load(relaxed), killed);
+            });
+            r.join_all();
+        });
+        EXPECT_TRUE(result.exhausted()) << result.text();
+        EXPECT_EQ(found, (std::set<std::pair<int, bool>>{{0, true}, {1, true}, {2, true}, {3, false}}));
+    }
+}
+
+TEST(killed, AThreadEndsInItsSleepOrIsWokenBefore) {
+    for (const reduction each : {reduction::none, reduction::dpor}) {
+        options how;
+        how.reduce = each;
+        how.spurious_returns = 0;
+        std::set<int> found;
+        const report result = explore(how, [&](run& r) {
+            atomic<std::uint32_t> word{0};
+            int passed = 0;
+            const auto victim = r.spawn("victim", [&] {
+                while (word.load(relaxed) == 0) futex_wait(&word, 0);
+                passed += 1;
+            });
+            r.spawn("waiter", [&] {
+                while (word.load(relaxed) == 0) futex_wait(&word, 0);
+                passed += 2;
+            });
+            r.spawn("killer", [&] { end_thread(victim.number()); });
+            word.store(1, relaxed);
+            futex_wake(&word, 2);
+            r.join_all();
+            found.insert(passed);
+        });
+        EXPECT_TRUE(result.exhausted()) << result.text();
+        EXPECT_EQ(found, (std::set<int>{2, 3}));
+    }
+}
+
+// As futex_waitv: whoever is woken through one word stays queued on the other until it runs.
+TEST(several_words, AWakeMayBeSpentOnAThreadThatIsAwake) {
+    options how;
+    how.spurious_returns = 0;
+    const report result = explore(how, [](run& r) {
+        atomic<std::uint32_t> a{0}, b{0};
+        r.spawn("of both", [&] { futex_wait_any({{&a, 4, 0}, {&b, 4, 0}}); });
+        r.spawn("of one", [&] { futex_wait_any({{&b, 4, 0}}); });
+        wait_until([] { return others_are_blocked(); });
+        futex_wake(&a, 1);
+        futex_wake(&b, 1);
+        r.join_all();
+    });
+    EXPECT_TRUE(result.failed);
+    EXPECT_NE(result.message.find("of one sleeps"), std::string::npos) << result.text();
 }
 
 }  // namespace

@@ -80,6 +80,12 @@ void spawn_service(std::string_view name, std::function<void()> body) {
     engine::active->spawn_service(name, std::move(body));
 }
 
+bool end_thread(int thread, std::source_location where) { return engine::active->end_thread(thread, where); }
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> changes_by(int thread, const void* atomic) {
+    return engine::active->changes_by(thread, atomic);
+}
+
 bool others_are_blocked() { return engine::active->others_are_blocked(); }
 
 void note(std::string_view text, std::source_location where) {

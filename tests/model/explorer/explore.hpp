@@ -30,6 +30,8 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tocsin::model {
 
@@ -38,6 +40,7 @@ public:
     class thread {
     public:
         void join(std::source_location where = std::source_location::current()) const;
+        int number() const noexcept { return number_; }
 
     private:
         friend class run;
@@ -85,6 +88,15 @@ void wait_until(const std::function<bool()>& fact,
 // Starts a thread that need not end: join_all() does not wait for that thread, and a run may end while it runs or
 // sleeps. Any model thread may call this.
 void spawn_service(std::string_view name, std::function<void()> body);
+
+// Ends a thread where it stands, as a kill does: before any of its steps, or in its sleep. Returns whether the thread
+// still ran. A search explores every step after which this may happen, and the runs in which the thread ends on its own
+// before. What the thread has done comes before the return. What it owns is lost.
+bool end_thread(int thread, std::source_location where = std::source_location::current());
+
+// The changes that a thread has made to an atomic of eight bytes so far, as pairs of the old and the new value. This is
+// not a step.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> changes_by(int thread, const void* atomic);
 
 // For a fact of wait_until(): whether every thread has ended, sleeps, joins or waits for a fact. Sleepers may still
 // leave by a deadline or spuriously.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <source_location>
+#include <vector>
 
 namespace tocsin::model {
 
@@ -20,5 +21,25 @@ futex_result futex_wait(const atomic<std::uint32_t>* word, std::uint32_t expecte
 // Wakes by the address alone, in order of arrival; the word may no longer exist. Returns how many it woke.
 unsigned futex_wake(const void* address, unsigned count = 1,
                     std::source_location where = std::source_location::current());
+
+// The same, as a kernel that has changed the word: those who sleep on the word see its newest value from then on.
+unsigned futex_wake_and_show(const void* at, unsigned size, unsigned count = 1,
+                             std::source_location where = std::source_location::current());
+
+// An atomic of four or eight bytes, and the value of its lower four.
+struct futex_place {
+    const void* atomic;
+    unsigned size;
+    std::uint32_t expected;
+};
+
+// Sleeps if the newest values of all words are the expected ones, until a wake on one of them. Otherwise as
+// futex_wait().
+futex_result futex_wait_any(const std::vector<futex_place>& words, bool may_time_out = false,
+                            std::source_location where = std::source_location::current());
+
+// Turns the bits on and wakes all who sleep on the word, in one step.
+void futex_wake_op(const atomic<std::uint32_t>* word, std::uint32_t bits,
+                   std::source_location where = std::source_location::current());
 
 }  // namespace tocsin::model

@@ -73,6 +73,27 @@ futex_result futex_wait(const atomic<std::uint32_t>* at, std::uint32_t expected,
     return slept ? futex_result::woken : futex_result::differed;
 }
 
+futex_result futex_wait_any(const std::vector<futex_place>& words, bool may_time_out,
+                            std::source_location where) {
+    if (!detail::exploring) return futex_result::differed;
+    std::vector<sleeping_place> places;
+    for (const futex_place& each : words) places.push_back({{each.atomic, each.size}, each.expected});
+    switch (engine::active->futex_wait_any(places, may_time_out, where)) {
+        case wake_reason::timed_out: return futex_result::timed_out;
+        case wake_reason::spurious: return futex_result::spurious;
+        case wake_reason::woken: break;
+    }
+    return futex_result::woken;
+}
+
+unsigned futex_wake_and_show(const void* at, unsigned size, unsigned count, std::source_location where) {
+    return detail::exploring ? engine::active->futex_wake_and_show({at, size}, count, where) : 0;
+}
+
+void futex_wake_op(const atomic<std::uint32_t>* at, std::uint32_t bits, std::source_location where) {
+    if (detail::exploring) engine::active->futex_wake_op({at, sizeof *at}, bits, where);
+}
+
 unsigned futex_wake(const void* address, unsigned count, std::source_location where) {
     return detail::exploring ? engine::active->futex_wake(address, count, where) : 0;
 }

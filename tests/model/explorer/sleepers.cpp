@@ -37,16 +37,10 @@ wake_reason engine::futex_wait(object o, word expected, bool may_time_out, bool&
 void engine::sleep(object o, word expected, bool may_time_out, const footprint& f, source where) {
     executed(f);
     model_thread& t = me();
-    set_state(running_, thread_state::sleeping);
     t.sleeps_on = o.address;
-    t.may_time_out = may_time_out;
-    t.slept_at = steps_;
-    t.slept_for = expected;
+    t.on_several = false;
     sleepers_.push_back({o.address, running_});
-    if (trace_.on)
-        tell("futex_wait", o.address, tracer::value(expected), "",
-             may_time_out ? "sleeps, with a deadline" : "sleeps", where);
-    end_of_step();
+    fall_asleep(may_time_out, expected, where);
     announce({.queue = f.queue}, "sleeping");
     if ((in(thread_state::sleeping) & mask_of(running_)) != 0) {
         leave_sleep(f);
@@ -54,11 +48,64 @@ void engine::sleep(object o, word expected, bool may_time_out, const footprint& 
         t.reason = wake_reason::woken;
         executed({});
     }
-    if (trace_.on) {
-        constexpr const char* reasons[] = {"woken", "TIMED OUT", "SPURIOUS RETURN"};
-        tell("futex_wait", o.address, "", "", reasons[static_cast<int>(t.reason)], where);
-    }
+    tell_why_awake(o.address, where);
     end_of_step();
+}
+
+void engine::fall_asleep(bool may_time_out, word expected, source where) {
+    model_thread& t = me();
+    set_state(running_, thread_state::sleeping);
+    t.may_time_out = may_time_out;
+    t.slept_at = steps_;
+    t.slept_for = expected;
+    if (trace_.on)
+        tell("futex_wait", t.sleeps_on, tracer::value(expected), "",
+             may_time_out ? "sleeps, with a deadline" : "sleeps", where);
+    end_of_step();
+}
+
+void engine::tell_why_awake(const void* address, source where) {
+    if (!trace_.on) return;
+    constexpr const char* reasons[] = {"woken", "TIMED OUT", "SPURIOUS RETURN"};
+    tell("futex_wait", address, "", "", reasons[static_cast<int>(me().reason)], where);
+}
+
+// As Linux's futex_waitv. One step compares all words and queues the thread on each; the kernel compares one after the
+// other, which makes no difference, because a word may as well change after the last comparison. A thread that is woken
+// through one word stays queued on the others until it runs. A wake that meets it there in between is spent on it.
+wake_reason engine::futex_wait_any(const std::vector<sleeping_place>& places, bool may_time_out,
+                                   source where) {
+    constexpr footprint f{.everything = true};
+    announce(f, "futex_wait");
+    bool sleeps = true;
+    for (const sleeping_place& each : places) {
+        const int x = memory_.locate(each.at, where);
+        if (const char* wrong = memory_.touch(x, each.at, me().memory); wrong != nullptr)
+            fail(each.at.address, wrong, where);
+        sleeps = sleeps && (memory_.at(x).newest().value & 0xFFFF'FFFF) == each.expected;
+    }
+    executed(f);
+    model_thread& t = me();
+    t.sleeps_on = places.front().at.address;
+    if (!sleeps) {
+        if (trace_.on) tell("futex_wait", t.sleeps_on, "", "", "returns at once", where);
+        end_of_step();
+        return wake_reason::woken;
+    }
+    t.on_several = true;
+    for (const sleeping_place& each : places) sleepers_.push_back({each.at.address, running_});
+    fall_asleep(may_time_out, places.front().expected, where);
+    announce({.queues = true}, "sleeping");
+    if ((in(thread_state::sleeping) & mask_of(running_)) != 0) {
+        leave_sleep({.queues = true});
+    } else {
+        t.reason = wake_reason::woken;
+        executed({.queues = true});
+        std::erase_if(sleepers_, [this](const sleeper& s) { return s.thread == running_; });
+    }
+    tell_why_awake(t.sleeps_on, where);
+    end_of_step();
+    return t.reason;
 }
 
 void engine::leave_sleep(const footprint& f) {
@@ -66,7 +113,7 @@ void engine::leave_sleep(const footprint& f) {
     const bool late = t.may_time_out && (t.timeouts_left > 0 || now_.ready == 0);
     const bool spurious = t.spurious_left > 0;
     const bool times_out = late && (!spurious || pick(2, choice::exit) == 0);
-    executed({.queue = f.queue, .last_resort = times_out && t.timeouts_left == 0});
+    executed({.queue = f.queue, .last_resort = times_out && t.timeouts_left == 0, .queues = f.queues});
     if (times_out && t.timeouts_left > 0) --t.timeouts_left;
     if (!times_out) --t.spurious_left;
     t.reason = times_out ? wake_reason::timed_out : wake_reason::spurious;
@@ -78,8 +125,47 @@ unsigned engine::futex_wake(const void* address, unsigned count, source where) {
     const footprint f{.queue = queue_of(address)};
     announce(f, "futex_wake");
     executed(f);
-    unsigned woken = 0;
     std::string names;
+    const unsigned woken = wake_sleepers(address, count, names);
+    if (trace_.on) tell("futex_wake", address, "", "", woken ? "wakes " + names : "nobody sleeps", where);
+    end_of_step();
+    return woken;
+}
+
+unsigned engine::futex_wake_and_show(object o, unsigned count, source where) {
+    footprint f{.queue = queue_of(o.address)};
+    const int x = enter(o, f, "futex_wake", where);
+    executed(f);
+    for (const sleeper& each : sleepers_)
+        if (each.address == o.address)
+            thread_at(each.thread)
+                .memory.current.raise(static_cast<std::size_t>(x), memory_.at(x).newest().at);
+    std::string names;
+    const unsigned woken = wake_sleepers(o.address, count, names);
+    if (trace_.on) tell("futex_wake", o.address, "", "", woken ? "wakes " + names : "nobody sleeps", where);
+    end_of_step();
+    return woken;
+}
+
+void engine::futex_wake_op(object o, word bits, source where) {
+    footprint f{.queue = queue_of(o.address), .writes = true, .fence = options_.rmw_is_full_fence};
+    const int x = enter(o, f, "futex_wake_op", where);
+    full_fence_if(f.fence);
+    executed(f);
+    const int newest = static_cast<int>(memory_.at(x).count) - 1;
+    const word old = memory_.read(me().memory, x, newest, std::memory_order_relaxed);
+    write(x, newest, old | bits, std::memory_order_relaxed, true);
+    full_fence_if(f.fence);
+    std::string names;
+    const unsigned woken = wake_sleepers(o.address, ~0u, names);
+    if (trace_.on)
+        tell("futex_wake_op", o.address, tracer::value(old) + " -> " + tracer::value(old | bits), "",
+             woken ? "wakes " + names : "nobody sleeps", where);
+    end_of_step();
+}
+
+unsigned engine::wake_sleepers(const void* address, unsigned count, std::string& names) {
+    unsigned woken = 0;
     for (std::size_t i = 0; i < sleepers_.size() && woken < count;) {
         if (sleepers_[i].address != address) {
             ++i;
@@ -89,18 +175,28 @@ unsigned engine::futex_wake(const void* address, unsigned count, source where) {
         release(i);
         ++woken;
     }
-    if (trace_.on) tell("futex_wake", address, "", "", woken ? "wakes " + names : "nobody sleeps", where);
-    end_of_step();
     return woken;
 }
 
 void engine::release(std::size_t index) {
     const int sleeping = sleepers_[index].thread;
     sleepers_.erase(sleepers_.begin() + static_cast<std::ptrdiff_t>(index));
-    set_state(sleeping, thread_state::ready);
-    intentions_.next[static_cast<std::size_t>(sleeping)] = {};
-    chooser_->withdrawn(sleeping);
     chooser_->edge(running_, sleeping);
+    if ((in(thread_state::sleeping) & mask_of(sleeping)) == 0) return;  // woken through another word already
+    set_state(sleeping, thread_state::ready);
+    footprint next{.by = static_cast<std::int8_t>(sleeping)};
+    next.queues = thread_at(sleeping).on_several;
+    intentions_.next[static_cast<std::size_t>(sleeping)] = next;
+    chooser_->withdrawn(sleeping);
+}
+
+std::vector<std::pair<word, word>> engine::changes_by(int thread, const void* address) {
+    std::vector<std::pair<word, word>> found;
+    const location& x = memory_.at(memory_.locate({address, 8}, {}));
+    for (std::size_t i = 1; i < x.count; ++i)
+        if (x.history[i].writer == thread && x.history[i].step != 0)
+            found.emplace_back(x.history[i - 1].value, x.history[i].value);
+    return found;
 }
 
 // --- objects ---

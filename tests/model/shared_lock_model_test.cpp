@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every interleaving of small programs over the lock that processes share (src/shared_lock.cpp), in which a thread may
+// be killed before any of its steps. Proof P31 in docs/proofs.md.
+#include "support/shared_model.hpp"
+
+#include <tocsin/shared_lock.hpp>
+
+#include <initializer_list>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using detail::shared_lock_call;
+using model::run;
+
+// A lock of few slots, and the data that it protects.
+struct locked_data {
+    explicit locked_data(std::uint32_t slots = 2) : in_use(slots) {}
+
+    detail::shared_view view() { return {object.header, object.slots, in_use, detail::shared_kind::lock}; }
+    lock_status acquire(const deadline& until = deadline::never(),
+                        shared_lock_call how = shared_lock_call::wait) {
+        return detail::shared_lock_acquire(view(), until, nullptr, how);
+    }
+    void repair() { detail::shared_lock_repaired(view()); }
+    void release() { detail::shared_lock_release(view()); }
+
+    // What is locked: two values that are equal while nobody holds the lock. A killed holder leaves them unequal.
+    void work() {
+        one = one + 1;
+        (void)step.load(std::memory_order_relaxed);  // a kill may come here
+        two = two + 1;
+    }
+    void one_turn() {
+        const lock_status how = acquire();
+        if (how == lock_status::owner_died) {
+            two = one.get();
+            repair();
+        }
+        model::check(how == lock_status::acquired || how == lock_status::owner_died, "the lock is held");
+        model::check(one == two, "nobody holds the lock at the same time");
+        work();
+        release();
+        ++turns;
+    }
+    // At the end the lock is free, or its owner has died.
+    void check_end(run& r) {
+        const lock_status how = acquire(some_time(), shared_lock_call::only_try);
+        r.check(how == lock_status::acquired || how == lock_status::owner_died, "the lock can be had again");
+        r.check(how == lock_status::owner_died || one == two, "whoever died in the middle is told of");
+        repair();
+        release();
+    }
+
+    detail::shared_object<3> object;
+    std::uint32_t in_use;
+    model::atomic<int> step{0};
+    model::plain<int> one{0};
+    model::plain<int> two{0};
+    int turns = 0;
+};
+
+TEST(shared_lock_model, OneHoldsItAtATime) {
+    holds_within_shared(2, [](run& r) {
+        locked_data data;
+        for (const char* name : {"one", "two"}) r.spawn(name, [&] { data.one_turn(); });
+        r.join_all();
+        r.check(data.turns == 2 && data.one == 2, "each had its turn");
+        data.check_end(r);
+    });
+}
+
+TEST(shared_lock_model, AHolderMayBeKilled) {
+    holds_within_shared(2, [](run& r) {
+        locked_data data;
+        bool killed = false;
+        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+        r.spawn("other", [&] { data.one_turn(); });
+        may_be_killed(r, victim, killed);
+        r.join_all();
+        r.check(data.turns == 2 || killed, "each had its turn");
+        data.check_end(r);
+    });
+}
+
+TEST(shared_lock_model, OfThreeAnyMayBeKilled) {
+    holds_when_drawn_and_settles([](run& r) {
+        locked_data data(3);
+        bool killed = false;
+        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+        for (const char* name : {"one", "two"}) r.spawn(name, [&] { data.one_turn(); });
+        may_be_killed(r, victim, killed);
+        r.join_all();
+        data.check_end(r);
+    });
+}
+
+TEST(shared_lock_model, TwoMayBeKilled) {
+    holds_when_drawn_and_settles([](run& r) {
+        locked_data data(3);
+        bool killed[2] = {};
+        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+        const auto another = r.spawn("another", [&] { data.one_turn(); });
+        r.spawn("survivor", [&] { data.one_turn(); });
+        may_be_killed(r, victim, killed[0]);
+        may_be_killed(r, another, killed[1]);
+        r.join_all();
+        data.check_end(r);
+    });
+}
+
+TEST(shared_lock_model, AThreadThatGivesUpLeavesTheLockToTheOther) {
+    holds_when_drawn_and_settles([](run& r) {
+        locked_data data(3);
+        bool killed = false;
+        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+        r.spawn("in time", [&] {
+            const lock_status how = data.acquire(some_time());
+            if (how == lock_status::timed_out) return;
+            if (how == lock_status::owner_died) {
+                data.two = data.one.get();
+                data.repair();
+            }
+            data.work();
+            data.release();
+        });
+        r.spawn("survivor", [&] { data.one_turn(); });
+        may_be_killed(r, victim, killed);
+        r.join_all();
+        data.check_end(r);
+    });
+}
+
+// A holder that was told of a death and has not repaired loses the lock for all, also for those who wait.
+TEST(shared_lock_model, ALostLockReleasesAllWhoWait) {
+    holds_when_drawn_and_settles([](run& r) {
+        locked_data data(3);
+        bool killed = false;
+        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+        for (const char* name : {"one", "two"}) {
+            r.spawn(name, [&] {
+                const lock_status how = data.acquire();
+                if (how == lock_status::lost) return;
+                model::check(how != lock_status::owner_died || killed,
+                             "nobody is told of a death without one");
+                data.release();
+            });
+        }
+        may_be_killed(r, victim, killed);
+        r.join_all();
+    });
+}
+
+}  // namespace
