@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dev import compilers, needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
+from dev import compilers, distributions, needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
 
 CTEST = """<testsuite>
 <testcase name="a" time="1" status="run"><system-out>fine</system-out></testcase>
@@ -324,6 +324,30 @@ class Needs(unittest.TestCase):
                 contextlib.redirect_stderr(said):
             self.assertEqual(2, verbs.main(["test"]))
         self.assertEqual("dev: no network\n", said.getvalue())
+
+
+class Distributions(unittest.TestCase):
+    def test_what_ctest_skipped_has_not_passed(self):
+        text = ("98% tests passed, 1 tests failed out of 5\n\nThe following tests did not run:\n\t2 - a.B (Skipped)\n"
+                "\t4 - c.D<e, f> (Skipped)\n\nThe following tests FAILED:\n\t3 - g.H (Failed) unit\n")
+        self.assertEqual(distributions.ctest_count(text), run.Count(2, 1, 2))
+
+    def test_a_program_that_never_counted_has_failed(self):
+        self.assertEqual(distributions.ctest_count("ninja: build stopped"), run.Count(failed=1))
+
+    def test_the_table_has_what_passed_last(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(distributions, "FOLDER", Path(folder)), \
+                mock.patch.object(distributions, "versions", return_value="GCC 99"):
+            def runs(**steps):
+                system = distributions.System("debian-13", "trixie")
+                for step, count in steps.items():
+                    system.note_count(step, count)
+                distributions.note_result(system)
+            runs(one=run.Count(3), two=run.Count(4, 0, 1))
+            runs(two=run.Count(4, 1))
+            row = distributions.table().splitlines()[-1]
+        self.assertRegex(row, r"^\| debian-13, .* \| GCC 99 \| one: 3 passed, 0 failed \|$")
 
 
 class Compilers(unittest.TestCase):
