@@ -15,8 +15,10 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dev import compilers, needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
+from dev import compilers, distributions, needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
 
+# Without what makes Python keep no compiled files and no output back.
+AS_USERS_HAVE_IT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 CTEST = """<testsuite>
 <testcase name="a" time="1" status="run"><system-out>fine</system-out></testcase>
 <testcase name="b" time="301" status="fail"><failure message=""/><system-out>last words</system-out></testcase>
@@ -57,7 +59,7 @@ class Answers(unittest.TestCase):
             (programs / program).symlink_to(shutil.which(program))
         if python:
             (programs / "python3").symlink_to(sys.executable)
-        environment = {**os.environ, "PATH": str(programs)}
+        environment = {**AS_USERS_HAVE_IT, "PATH": str(programs)}
         began = time.monotonic()
         result = subprocess.run([self.root / "dev", *arguments], env=environment, text=True,
                                 stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
@@ -105,7 +107,7 @@ class Answers(unittest.TestCase):
                 reader, writer = os.pipe()
                 os.close(reader)  # as `head` has, once it has read its lines
                 result = subprocess.run([sys.executable, tree.ROOT / "tools" / "dev", *arguments], stdout=writer,
-                                        stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+                                        env=AS_USERS_HAVE_IT, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
                 os.close(writer)
                 self.assertEqual((0, ""), (result.returncode, result.stderr))
 
@@ -324,6 +326,30 @@ class Needs(unittest.TestCase):
                 contextlib.redirect_stderr(said):
             self.assertEqual(2, verbs.main(["test"]))
         self.assertEqual("dev: no network\n", said.getvalue())
+
+
+class Distributions(unittest.TestCase):
+    def test_what_ctest_skipped_has_not_passed(self):
+        text = ("98% tests passed, 1 tests failed out of 5\n\nThe following tests did not run:\n\t2 - a.B (Skipped)\n"
+                "\t4 - c.D<e, f> (Skipped)\n\nThe following tests FAILED:\n\t3 - g.H (Failed) unit\n")
+        self.assertEqual(distributions.ctest_count(text), run.Count(2, 1, 2))
+
+    def test_a_program_that_never_counted_has_failed(self):
+        self.assertEqual(distributions.ctest_count("ninja: build stopped"), run.Count(failed=1))
+
+    def test_the_table_has_what_passed_last(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(distributions, "FOLDER", Path(folder)), \
+                mock.patch.object(distributions, "versions", return_value="GCC 99"):
+            def runs(**steps):
+                system = distributions.System("debian-13", "trixie")
+                for step, count in steps.items():
+                    system.note_count(step, count)
+                distributions.note_result(system)
+            runs(one=run.Count(3), two=run.Count(4, 0, 1))
+            runs(two=run.Count(4, 1))
+            row = distributions.table().splitlines()[-1]
+        self.assertRegex(row, r"^\| debian-13, .* \| GCC 99 \| one: 3 passed, 0 failed \|$")
 
 
 class Compilers(unittest.TestCase):

@@ -68,14 +68,7 @@ class traced_child {
 public:
     traced_child(const trial& one, std::atomic<std::uint32_t>& done)
         : one_(one), done_(done), child_(::fork()) {
-        if (child_ == 0) {
-            if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(99);
-            ::alarm(60);  // a call that hangs is an error
-            ::raise(SIGSTOP);
-            one.call();
-            done.store(1);
-            for (;;) ::raise(SIGSTOP);
-        }
+        if (child_ == 0) be_traced();
         traced_ = waits();
     }
     ~traced_child() {
@@ -142,6 +135,15 @@ public:
     }
 
 private:
+    // What a child does. A breakpoint is where the first child was, so there must be one copy of these instructions.
+    [[gnu::noinline]] void be_traced() const {
+        if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(99);
+        ::alarm(60);  // a call that hangs is an error
+        ::raise(SIGSTOP);
+        one_.call();
+        done_.store(1);
+        for (;;) ::raise(SIGSTOP);
+    }
     bool does_its_deed() {
         if (!one_.at_step()) return false;
         ++deeds_;

@@ -68,7 +68,7 @@ TEST_F(SharedMemory, RefusesWhatCannotBe) {
     expect_error(std::errc::invalid_argument, "a size of 0",
                  [] { (void)shared_memory::create(a_name(), 0); });
     expect_error(std::errc::no_such_file_or_directory, a_name(), [] { (void)shared_memory::open(a_name()); });
-    const shared_memory made = shared_memory::create(a_name(), 4096, 0400);
+    const shared_memory made = shared_memory::create(a_name(), 4096);
     expect_error(std::errc::file_exists, a_name(), [] { (void)shared_memory::create(a_name(), 4096); });
     expect_error(std::errc::invalid_argument, "it has 4096 bytes, not 8192",
                  [] { (void)shared_memory::open_or_create(a_name(), 8192); });
@@ -85,6 +85,17 @@ TEST_F(SharedMemory, RefusesWhatCannotBe) {
     expect_error(std::errc::permission_denied, "reading and writing",
                  [&] { (void)shared_memory::map(read_only); });
     ::close(read_only);
+}
+
+TEST_F(SharedMemory, RefusesWhomThePermissionsExclude) {
+    const shared_memory made = shared_memory::create(a_name(), 4096, 0400);
+    if (::geteuid() == 0) {  // nothing excludes root
+        EXPECT_EQ(shared_memory::open(a_name()).size(), 4096u);
+        return;
+    }
+    expect_error(std::errc::permission_denied, a_name(), [] { (void)shared_memory::open(a_name()); });
+    expect_error(std::errc::permission_denied, a_name(),
+                 [] { (void)shared_memory::open_or_create(a_name(), 4096); });
 }
 
 // The process that made the name was killed before it gave it a size.

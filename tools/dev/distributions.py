@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 from dev import needs, packages
 from dev.run import Count, one, quietly, read_log
-from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, say
+from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, compiler_cache, say
 
-SUITES = {"debian-13": "trixie", "debian-newest": "sid"}
+SUITES = {"debian-12": "bookworm", "debian-13": "trixie", "debian-newest": "sid"}
 FOLDER = BUILD / "distributions"
 PAGE = ROOT / "docs" / "platforms.md"
 BEGIN, END = "<!-- ./dev test distributions -->\n", "<!-- end -->\n"
@@ -27,6 +27,10 @@ OLDEST = {"g++": 12, "clang++": 16}
 WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Werror"  # no -Wshadow: one file has all scopes
 HOME = "/srv/user"
 USER = f"{HOME}/a tree"  # the blank is meant
+TREES = {"user": USER, "root": "/srv/tree"}
+CLONES = {"user": f"{HOME}/a clone", "root": "/srv/clone"}
+CACHE = "/srv/ccache"
+TRUSTED = "/srv/certificates"  # those of this system, which may be behind a proxy with a certificate
 STRANGER = """
 #include <tocsin/tocsin.hpp>
 #include <thread>
@@ -38,26 +42,32 @@ int main() {
 """
 
 
-def enter(root, script, user):
-    """The command that runs a script of the shell in the system, as this user, in the user's tree."""
-    tree = USER if user != "root" else "/srv/tree"
+def enter(root, script, user, tree=None):
+    """The command that runs a script of the shell in the system, as this user, in the user's tree or in another."""
+    tree = tree or TREES[user]
     inside = (f"mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && cd '{tree}' "
               f"&& exec su {user} --shell /bin/sh --command {shlex.quote(script)}")
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", root, "/bin/sh", "-c", inside]
+
+
+def export(variables):
+    """The line of the shell that puts these variables into the environment."""
+    return f"export {' '.join(f'{name}={shlex.quote(value)}' for name, value in variables.items())}"
 
 
 @dataclass
 class System:
     name: str
     suite: str
-    passed: dict = field(default_factory=dict)  # step -> what it says in the table
+    passed: dict = field(default_factory=dict)  # step -> what it says in the table; None if it failed
+    lists_are_new: bool = False  # the lists of packages
 
     @property
     def root(self):
         return FOLDER / self.name
 
-    def run(self, title, script, user="user"):
-        return quietly(title, enter(self.root, script, user), self.log(title), environment=self.environment())
+    def run(self, title, script, user="user", tree=None):
+        return quietly(title, enter(self.root, script, user, tree), self.log(title), environment=self.environment())
 
     def log(self, title):
         return f"{self.name}-{title.replace(' ', '-')}"
@@ -65,24 +75,28 @@ class System:
     @staticmethod
     def environment():
         keep = {name: ENVIRONMENT[name] for name in ("LC_ALL", "http_proxy", "https_proxy") if name in ENVIRONMENT}
+        if "SSL_CERT_FILE" in ENVIRONMENT:
+            keep |= {"SSL_CERT_FILE": TRUSTED, "PIP_CERT": TRUSTED}
         return {**keep, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                "CMAKE_BUILD_PARALLEL_LEVEL": str(JOBS), "DEBIAN_FRONTEND": "noninteractive"}
+                "CMAKE_BUILD_PARALLEL_LEVEL": str(JOBS), "DEBIAN_FRONTEND": "noninteractive",
+                # Outside the user's home, which each run makes again.
+                "CCACHE_DIR": CACHE, "CCACHE_UMASK": "000"}
 
     def says(self, script):
         """What a script prints in the system."""
         return self.started(script, "root").stdout.strip()
 
-    def refuses(self, script, *words):
+    def refuses(self, script, *words, tree=None):
         """Whether the user hears these words and nothing is done."""
-        result = self.started(script, "user")
+        result = self.started(script, "user", tree)
         heard = result.stdout + result.stderr
         fits = result.returncode != 0 and all(word in heard for word in words)
         say(f"  `{script}` says: {heard.strip()}" if fits else f"  `{script}` ({result.returncode}) should say "
             f"{', '.join(words)}, and says: {heard.strip()}")
         return one(fits)
 
-    def started(self, script, user):
-        return subprocess.run(enter(self.root, script, user), env=self.environment(), stdin=subprocess.DEVNULL,
+    def started(self, script, user, tree=None):
+        return subprocess.run(enter(self.root, script, user, tree), env=self.environment(), stdin=subprocess.DEVNULL,
                               text=True, capture_output=True, check=False)
 
     def make(self):
@@ -96,6 +110,8 @@ class System:
                 return False
             stamp.touch()
         shutil.copy("/etc/resolv.conf", self.root / "etc" / "resolv.conf")
+        if "SSL_CERT_FILE" in ENVIRONMENT:
+            shutil.copy(ENVIRONMENT["SSL_CERT_FILE"], self.root / TRUSTED[1:])
         # The newest system's lists of packages are valid for a week, and those of a mirror may be older. apt checks
         # their signatures all the same.
         (self.root / "etc" / "apt" / "apt.conf.d" / "old-mirror").write_text('Acquire::Check-Valid-Until "false";\n')
@@ -105,15 +121,23 @@ class System:
             for name in packages.known_to_git():
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, tree / name)
-        return self.run("user", f"id user || useradd --home-dir {HOME} user; chown --recursive user {HOME}", "root")
+        return self.run("user", f"id user || useradd --home-dir {HOME} user; chown --recursive user {HOME}; "
+                                f"mkdir --parents --mode 0777 {CACHE}", "root")
+
+    def update(self):
+        """Fetches the lists of packages, once in a run. Returns whether it succeeded."""
+        self.lists_are_new = self.lists_are_new or self.run("packages", "apt-get update -q", "root")
+        return self.lists_are_new
 
     def install(self, *names):
-        return self.run(f"install {names[0]}", f"apt-get update -q && apt-get install -y -q --no-install-recommends "
-                                               f"{' '.join(names)}", "root")
+        return self.update() and self.run(f"install {names[0]}", f"apt-get install -y -q --no-install-recommends "
+                                                                 f"{' '.join(names)}", "root")
 
     def compilers(self):
         """The versions of both compilers that the system offers, the oldest first."""
-        listed = self.says("apt-get update -q > /dev/null; apt-cache pkgnames")
+        if not self.update():
+            raise Refusal(f"the packages of {self.name} could not be listed; is there a network?")
+        listed = self.says("apt-cache pkgnames")
         found = {compiler: sorted(int(number) for number in re.findall(rf"^{re.escape(package)}-(\d+)$", listed, re.M)
                                   if int(number) >= OLDEST[compiler])
                  for compiler, package in (("g++", "g++"), ("clang++", "clang"))}
@@ -125,11 +149,23 @@ class System:
         counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", text, re.M)
         if counts:
             return Count(*(int(number or 0) for number in counts[-1]))
-        summary = re.findall(r"(\d+) tests failed out of (\d+)", text)
-        return Count(int(summary[-1][1]) - int(summary[-1][0]), int(summary[-1][0])) if summary else Count(failed=1)
+        return ctest_count(text)
 
     def note(self, step, text):
         self.passed[step] = text
+
+    def note_count(self, step, count):
+        self.note(step, None if count.failed else str(count))
+
+
+def ctest_count(text):
+    """What ctest says at its end: how many tests of how many failed, and which ones it skipped and counts as passed."""
+    summary = re.findall(r"(\d+) tests failed out of (\d+)", text)
+    if not summary:
+        return Count(failed=1)
+    failed, total = (int(number) for number in summary[-1])
+    skipped = len(re.findall(r"^\s+\d+ - .* \(Skipped\)", text, re.MULTILINE))
+    return Count(total - failed - skipped, failed, skipped)
 
 
 # The steps. Each takes a system and whether there is time for all of it, and returns a Count.
@@ -146,7 +182,7 @@ def empty(system, whole):
                                                     ("g++", "cmake", "ninja-build", "pkg-config", "libgtest-dev")))
     some = "" if whole else " -R 'compile_fail.event_'"
     succeeded = system.run("compile_fail", f"./dev test compile_fail{some}", "root")
-    system.note("`compile_fail`", str(system.count("compile_fail")))
+    system.note_count("`compile_fail`", system.count("compile_fail"))
     return count + one(succeeded)
 
 
@@ -155,6 +191,7 @@ def user(system, whole):
     succeeded = one(system.install("g++", "cmake", "make", "pkg-config"))
     succeeded += one(system.run("readme", f"""set -e
 rm -rf ~/.local ~/app
+export CXXFLAGS='{WARNINGS}'
 cmake -B build/readme
 cmake --build build/readme
 cmake --install build/readme --prefix ~/.local
@@ -177,19 +214,20 @@ g++ -std=c++20 {WARNINGS} -I. main.cpp library.cpp -pthread -o program
 timeout 60 ./program"""))
     if whole:
         succeeded += one(system.run("consumer", "./dev test consumer"))
-        system.note("`consumer`", str(system.count("consumer")))
+        system.note_count("`consumer`", system.count("consumer"))
     return succeeded
 
 
 def matrix(system, whole):
     """The library, built as one file, and the smoke test, with every compiler in every standard."""
     offered = system.compilers()
-    standards = STANDARDS
+    standards = {compiler: STANDARDS for compiler in offered}
     count = Count()
     if not whole:
         count += headers(system, offered["clang++"][0])
         default = int(system.says("g++ -dumpversion"))
-        standards = (STANDARDS[0], STANDARDS[-1])
+        # The step `user` has built the library with this GCC in C++20, and warnings as errors.
+        standards = {"g++": STANDARDS[-1:], "clang++": (STANDARDS[0], STANDARDS[-1])}
         offered = {"g++": [default], "clang++": offered["clang++"][-1:]}
     wanted = [f"{'clang' if compiler == 'clang++' else compiler}-{version}" for compiler in offered
               for version in offered[compiler]]
@@ -198,11 +236,11 @@ def matrix(system, whole):
     for compiler, versions in offered.items():
         good = []
         for version in versions:
-            rows = [build_one(system, f"{compiler}-{version}", standard) for standard in standards]
+            rows = [build_one(system, f"{compiler}-{version}", standard) for standard in standards[compiler]]
             count += sum((one(row) for row in rows if row is not None), Count())
             if False not in rows:
                 good.append(f"{version}{' (no C++26)' if rows[-1] is None else ''}")
-        system.note("GCC" if compiler == "g++" else "Clang", ", ".join(good) or "none")
+        system.note("GCC" if compiler == "g++" else "Clang", ", ".join(good) or None)
     return count
 
 
@@ -231,25 +269,60 @@ timeout 60 {build}/smoke | grep 'all well'""")
 
 
 def suites(compiler):
-    """Unit, internal and stress tests with the newest GCC or clang, and the checks that it and libstdc++ offer."""
-    checked = {"g++": "-O1 -fhardened", "clang++": "-O0 -D_GLIBCXX_ASSERTIONS"}[compiler]
-
+    """Unit, internal and stress tests with the newest GCC or clang, and the checks of its standard library. Those of
+    libstdc++ are a part of -fhardened."""
     def run(system, whole):
-        newest = f"{compiler}-{system.compilers()[compiler][-1]}"
+        version = system.compilers()[compiler][-1]
+        newest = f"{compiler}-{version}"
         title, folder = f"suites {newest}", f"build/suites-{newest}"
-        if not system.install(newest.replace("clang++", "clang"), "cmake", "ninja-build", "pkg-config", "libgtest-dev"):
+        if compiler == "g++":
+            checked, flags, wanted = "-O1 -fhardened", "-O1 -fhardened", [newest, "libgtest-dev"]
+        else:
+            checked = f"-O0, libc++ {version}, its hardening mode for debugging"
+            flags = "-O0 -stdlib=libc++ -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_DEBUG"
+            wanted = [f"clang-{version}", f"libc++-{version}-dev", f"libc++abi-{version}-dev", "googletest"]
+        # CMake keeps one ending of precompiled headers for both languages, so both have the same compiler.
+        options = f"-DCMAKE_C_COMPILER={newest.replace('g++', 'gcc').replace('clang++', 'clang')}"
+        if compiler == "clang++":
+            options += " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
+        if not system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache"):
             return Count(failed=1)
         succeeded = system.run(title, f"""
-cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={newest} -DCMAKE_CXX_FLAGS_DEBUG='{checked}' &&
+{export(compiler_cache(USER))}
+cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={newest} -DCMAKE_CXX_FLAGS_DEBUG='{flags}' {options} &&
 cmake --build {folder} --target tocsin_suites -- -k0 &&
 ctest --test-dir {folder} -j {JOBS} --output-on-failure -L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'""")
         count = system.count(title)
         if not succeeded:
             count.failed = max(1, count.failed)
             count.failures = [f"{system.name}: {title}"]
-        system.note(f"suites by {newest} {checked}", str(count))
+        system.note_count(f"suites by {newest} {checked}", count)
         return count
     return run
+
+
+def clone(system, whole):
+    """Fresh clones of the last commit, as root and as the user: ./dev test quick, and again."""
+    for user, place in CLONES.items():
+        folder = system.root / place[1:]
+        shutil.rmtree(folder, ignore_errors=True)
+        if not quietly(f"clone for {user}", ["git", "clone", "--no-local", ROOT, folder], system.log(f"clone {user}")):
+            return Count(failed=1)
+    if not (system.install("git") and system.run("owner", f"chown --recursive user '{CLONES['user']}'", "root")):
+        return Count(failed=1)
+    count = Count()
+    if not system.says("command -v python3"):
+        count += system.refuses("./dev", "missing: Python 3.11 or newer (in Debian: python3)", tree=CLONES["user"])
+    elif not system.says("command -v g++"):
+        count += system.refuses("./dev test quick", "(in Debian: g++)", tree=CLONES["user"])
+    for user, title in (("root", "quick"), ("user", "quick by a user"), ("user", "quick again")):
+        count += one(system.run(f"{title}: verbs", "./dev", user, CLONES[user]))
+        succeeded = system.run(title, "./dev test quick", user, CLONES[user])
+        found = system.count(title)
+        found.failed = max(found.failed, 0 if succeeded else 1)
+        system.note_count(f"`{title}`" if title == "quick" else title, found)
+        count += found
+    return count
 
 
 def stage(name):
@@ -258,7 +331,7 @@ def stage(name):
         succeeded = system.run(name, f"./dev test {name}", "root")
         count = system.count(name)
         count.failed = max(count.failed, 0 if succeeded else 1)
-        system.note(f"`{name}`", str(count))
+        system.note_count(f"`{name}`", count)
         return count
     return run
 
@@ -266,7 +339,8 @@ def stage(name):
 STEPS = {"empty": empty, "user": user, "matrix": matrix}
 SLOW = {"suites-gcc": suites("g++"), "suites-clang": suites("clang++")}
 # These run only if -R names them.
-NAMED = {name: stage(name) for name in ("dev", "asan", "tsan", "clang", "lab", "examples", "compilers", "quick")}
+NAMED = {"clone": clone,
+         **{name: stage(name) for name in ("dev", "asan", "tsan", "clang", "lab", "examples", "compilers")}}
 
 
 def versions(system):
@@ -310,6 +384,7 @@ def note_result(system):
     now = {"versions": versions(system), "date": time.strftime("%Y-%m-%d"), "passed": system.passed}
     if earlier.get("versions") == now["versions"]:
         now["passed"] = {**earlier["passed"], **now["passed"]}
+    now["passed"] = {step: text for step, text in now["passed"].items() if text}
     path.write_text(json.dumps(now, indent=1))
 
 

@@ -31,19 +31,23 @@ def say(text):
     print(text, flush=True)
 
 
+def compiler_cache(root):
+    """The environment in which CMake compiles a tree through ccache."""
+    return {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
+            # The same source in another preset's folder, or in another clone, is the same source.
+            "CCACHE_BASEDIR": str(root), "CCACHE_NOHASHDIR": "1",
+            # Without this, a header whose comments alone have changed gets the precompiled header of its old text. The
+            # compiler then doesn't recognize the new text, and includes it a second time.
+            "CCACHE_DEPEND": "1",
+            # What ccache asks for before it caches a compilation that uses a precompiled header.
+            "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}
+
+
 def use_compiler_cache():
     """Compiles through ccache where it is installed, unless the environment already names a launcher."""
-    if not shutil.which("ccache"):
-        return
-    for name, value in {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
-                        # The same source in another preset's folder, or in another clone, is the same source.
-                        "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1",
-                        # Without this, a header whose comments alone have changed gets the precompiled header of its
-                        # old text. The compiler then doesn't recognize the new text, and includes it a second time.
-                        "CCACHE_DEPEND": "1",
-                        # What ccache asks for before it caches a compilation that uses a precompiled header.
-                        "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime"}.items():
-        ENVIRONMENT.setdefault(name, value)
+    if shutil.which("ccache"):
+        for name, value in compiler_cache(ROOT).items():
+            ENVIRONMENT.setdefault(name, value)
 
 
 def cpp_files():

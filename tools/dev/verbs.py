@@ -159,9 +159,10 @@ HAVE_HELP = (lab, test, prove, release)  # their own
 def main(arguments):
     """The exit code. A reader that has seen enough, as `head` has, is no error."""
     try:
-        code = answer(arguments)
-        sys.stdout.flush()
-        return code
+        try:
+            return answer(arguments)
+        finally:  # also where a parser has printed its help and ends the program
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
         return 0
