@@ -37,6 +37,7 @@
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
 // 2, 5), tests/stress/many_stress_test.cpp.
+#include "core/sync/happens_before.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "core/wait/source_list.hpp"
@@ -344,13 +345,19 @@ any_result wait_any_slow(std::span<const source> sources, const limits& how, hel
     if (is_stopped_first(how)) return {wait_status::stopped};
     const auto first = first_look(sources, how.order);
     const any_result ended = first ? signaled(first) : queue_for_any(sources, options_of(how), lock);
-    if (ended.status == wait_status::signaled) core::note_taken(sources[ended.index]);
+    if (ended.status == wait_status::signaled) {
+        core::order::after(sources[ended.index].object());
+        core::note_taken(sources[ended.index]);
+    }
     return ended;
 }
 
 wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     const wait_status ended = sleep_for_all(sources, how);
-    if (ended == wait_status::signaled) core::note_taken(sources);
+    if (ended == wait_status::signaled) {
+        for (const source& each : sources) core::order::after(each.object());
+        core::note_taken(sources);
+    }
     return ended;
 }
 

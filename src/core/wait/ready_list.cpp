@@ -78,6 +78,7 @@
 #include "core/wait/ready_list.hpp"
 
 #include "core/lot/enrol.hpp"
+#include "core/sync/happens_before.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -315,6 +316,7 @@ bool ready_list::examine(source_member& which, ready_item& found) noexcept {
         void* const object = which.object();
         // try_take() takes no lock here: no thread holds the source while this thread has its bucket's lock.
         ready = !gone && how.try_take(object);
+        if (ready) order::after(object);
         const bool still = !gone && how.looks_ready(object);
         const guard here(*this);
         which.being_examined_ = false;
