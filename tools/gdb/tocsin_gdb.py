@@ -239,7 +239,7 @@ FILE_OF_WIN32 = re.compile(r"(^|/)(win32/src/[^/]*\.cpp|tocsin/win32/\w+\.h)$")
 SHARED_LIBRARY = re.compile(r"/(libtocsin(-c|_win32)?\.(so|dylib)|lib(c|pthread|stdc\+\+|c\+\+|gcc_s)[.-]|ld-musl-)")
 STANDARD_HEADER = re.compile(r"/include/c\+\+/")
 PUBLIC_HEADERS = """
-    address asio await barrier bit_lock boot_clock channel coalescer condition deadline diagnose driver event
+    address asio await barrier bit_lock boot_clock channel coalescer condition deadline diagnose driver epoll event
     execution fd futex_table glib group_commit handler_thread latch limits operation pollable process queue_order
     readiness semaphore sender shared_event shared_lock shared_memory shared_semaphore signal source spin status
     stop_token task ticker tocsin uv wait wait_group wait_set watchdog word_lock
