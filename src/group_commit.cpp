@@ -78,6 +78,7 @@
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
+#include "core/wait/listed_wait.hpp"
 #include "core/wait/source_list.hpp"
 #include "core/wait/yield_credit.hpp"
 #include "platform/system/system.hpp"
@@ -240,7 +241,9 @@ commit_status commit_engine::submit(const volatile void* object, const limits& h
     member self(object, options);
     if (!state_->join_or_lead(self)) {
         if (self.yields) state_->yield_until_released(self, options.until);
+        core::listed_here shown({"group_commit", this}, self.sleeper, core::wait_origin::here());
         const core::claim ended = self.sleeper.sleep(options);
+        shown.leave();
         if (ended != core::claim::signaled) {
             state_->withdraw(self);
             return core::status_from(ended, commit_status::committed);

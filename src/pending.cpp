@@ -84,6 +84,12 @@ multi_wait::progress pending_wait::begin(core::service* by) {
     for (std::size_t i = 0; i != 2; ++i) {
         if (last[i] != nullptr) mixture_->all_timers[i].set(*last[i], by);
     }
+    if (mixture_ != nullptr && !mixture_->polled.none()) {
+        mixture_->shown.polled = mixture_->polled.all().data();
+        mixture_->shown.polled_count = mixture_->polled.all().size();
+        mixture_->shown.enter(source_label{core::listed_sleep::polls, nullptr}, wait_.self,
+                              core::wait_origin::of_suspension());
+    }
     if (limits_ == nullptr) return made;
     if (ends_later) limits_->until.set(until, by);
     if (what_.stop_.stop_possible()) {
@@ -139,6 +145,7 @@ void pending_wait::take_back() noexcept {
     if (mixture_ != nullptr) {
         for (timers& each : mixture_->all_timers) each.cancel();
         mixture_->request.cancel();
+        mixture_->shown.leave();
     }
     wait_.delist();
 }

@@ -38,6 +38,7 @@
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
 // 2, 5), tests/stress/many_stress_test.cpp.
 #include "core/sync/happens_before.hpp"
+#include "core/wait/listed_wait.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/sleep_polling.hpp"
 #include "core/wait/source_list.hpp"
@@ -179,6 +180,8 @@ public:
         return result;
     }
 
+    std::span<const platform::poll_entry> polled() noexcept { return polled_.all(); }
+
     std::uint32_t winner() const noexcept { return polled_.first().index; }
 
     // The result of a wait that was claimed for this source.
@@ -219,11 +222,13 @@ any_result sleep_for_any(std::span<const source> sources, const core::latest_end
             if (lock != nullptr) lock->give_up();
             const auto poll = [&]() noexcept { return looks.sleep(until_first.until); };
             const auto winner = [&]() noexcept { return looks.winner(); };
-            how = looks.none()
-                      ? looking.spin_then_sleep(wait.self)
-                      : wait.self.stoppable(until_first, [&]() noexcept {
-                            return core::sleep_polling(wait.self, looks.bell(), ended_by, poll, winner);
-                        });
+            how =
+                looks.none()
+                    ? looking.spin_then_sleep(wait.self)
+                    : wait.self.stoppable(until_first, [&]() noexcept {
+                          const core::listed_here shown(looks.polled(), wait.self, core::wait_origin::here());
+                          return core::sleep_polling(wait.self, looks.bell(), ended_by, poll, winner);
+                      });
         }
         wait.delist();
         if (made == multi_wait::progress::done) looking.end_early();

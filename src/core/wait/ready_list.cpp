@@ -96,6 +96,13 @@ reply source_member::on_wake(wait_node&, bool exclusive, release_list& freed) no
     return list_.deliver(*this, exclusive, freed);
 }
 
+bool source_member::sleeps(wait_origin& since) const noexcept {
+    const ready_list::guard here(list_);
+    if (list_.sleeper_ == nullptr) return false;
+    since = list_.sleeper_->node.origin;
+    return true;
+}
+
 reply ready_list::deliver(source_member& which, bool exclusive, release_list& freed) noexcept {
     const guard here(*this);
     if (!exclusive) make_ready(which);  // the source stays ready
