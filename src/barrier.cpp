@@ -42,6 +42,8 @@
 //
 // Checked by: tests/model/barrier_model_test.cpp (P18 of docs/proofs.md), tests/unit/barrier_test.cpp,
 // tests/stress/latch_stress_test.cpp.
+#include "core/sync/happens_before.hpp"
+
 #include <tocsin/barrier.hpp>
 
 namespace tocsin::detail {
@@ -51,7 +53,8 @@ void phases::end(std::uint32_t parity) noexcept {
     ended_[next].reset();
     const std::uint32_t expected = expected_.load(std::memory_order_relaxed);  // no order: [arrive] orders it
     missing_.store((expected << 1) | next, std::memory_order_relaxed);  // no order: the gate's set orders it
-    ended_[parity].set();                                               // barrier-4
+    core::order::before(&ended_[parity]);
+    ended_[parity].set();  // barrier-4
 }
 
 }  // namespace tocsin::detail

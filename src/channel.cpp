@@ -82,6 +82,7 @@
 // Checked by: tests/model/channel_model_test.cpp (P20 of docs/proofs.md), tests/unit/channel_test.cpp,
 // channel_source_test.cpp, tests/stress/channel_stress_test.cpp, tests/copies/twenty (`meetings`).
 #include "core/lot/lot.hpp"
+#include "core/sync/happens_before.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/channel.hpp>
@@ -94,6 +95,29 @@
 
 namespace tocsin::detail {
 namespace {
+
+// Tells ThreadSanitizer what both locks order while the library has them, and that the library looks at both ends of
+// the ring: a later call in the program may rely on that look.
+template <class Side>
+class both_told {
+public:
+    both_told(const Side& one, const Side& other) noexcept : one_(one), other_(other) {
+        core::order::after(&one_.lock);
+        core::order::after(&other_.lock);
+    }
+    both_told(const both_told&) = delete;
+    both_told& operator=(const both_told&) = delete;
+    ~both_told() {
+        core::order::after(&one_.passed);
+        core::order::after(&other_.passed);
+        core::order::before(&one_.lock);
+        core::order::before(&other_.lock);
+    }
+
+private:
+    const Side& one_;
+    const Side& other_;
+};
 
 bit_lock<std::uint32_t> meetings() noexcept { return bit_lock<std::uint32_t>(core::the_lot->meetings, 0); }
 
@@ -114,6 +138,7 @@ channel_transfer* channel_base::claim_oldest(side& of, wake_list& freed) noexcep
         claimed = oldest;
     }
     if (of.waiting.empty()) set_mark(of.mark, false);
+    if (claimed != nullptr) core::order::after(claimed);  // what its thread did until append()
     return claimed;
 }
 
@@ -121,6 +146,7 @@ bool channel_base::close() noexcept {
     wake_list freed;
     {
         const both_locked held(*this);
+        const both_told told(sending_, receiving_);
         if ((marks() & closed) != 0) return false;
         for (side* const each : {&sending_, &receiving_}) {
             while (channel_transfer* const one = claim(*each, freed)) one->status_ = channel_status::closed;
@@ -140,6 +166,7 @@ bool channel_base::has_other_waits(const side& in, const wait_entry& than) noexc
 bool channel_base::enlist(side& mine, channel_transfer& transfer, wait_entry& entry) noexcept {
     {
         const both_locked held(*this);
+        const both_told told(sending_, receiving_);
         const bool is_sender = &mine == &sending_;
         if ((marks() & closed) != 0 || (is_sender ? has_room() : has_items())) return false;
         if (!has_other_waits(is_sender ? receiving_ : sending_, entry)) {
@@ -156,6 +183,7 @@ void channel_base::append(channel_transfer& transfer, wait_entry& entry, side& t
         transfer.listed_ = true;
         transfer.claimed_ = false;
         transfer.first_ = &entry;
+        core::order::before(&transfer);
         to.waiting.append(transfer);
         set_mark(to.mark, true);
     } else if (!transfer.first_->is_of_same_wait(entry)) {
@@ -174,6 +202,7 @@ void channel_base::delist(side& mine, channel_transfer& transfer, wait_entry& en
         return;
     }
     const both_locked held(*this);
+    const both_told told(sending_, receiving_);
     transfer.entries_.remove(entry);
     if (!transfer.entries_.empty()) return;
     transfer.enlisted_ = false;
@@ -205,6 +234,7 @@ channel_status channel_base::wait(const source& transfer, const channel_status& 
 
 void channel_base::end_calls() noexcept {
     const both_locked held(*this);
+    const both_told told(sending_, receiving_);
 #if TOCSIN_CHECKED
     if ((marks() & (senders_wait | receivers_wait)) != 0) core::refuse_destruction("channel", this);
 #endif

@@ -9,10 +9,12 @@
 // Fork: a thread of the parent may have held the lock of the names, in the middle of a change. In that case the child
 // begins without names. It does not touch the old entries of the table, and does not even free them.
 #include "core/lot/lot.hpp"
+#include "core/lot/subscriber.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/lock_owners.hpp"
 #include "core/sync/names.hpp"
 #include "core/wait/listed_wait.hpp"
+#include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/owned_event.hpp>
@@ -70,8 +72,8 @@ parked_wait as_parked(const core::wait_node& node) {
         constexpr kind kinds[] = {kind::event, kind::address, kind::semaphore, kind::condition};
         result.what = kinds[number];
     }
-    constexpr const char* types[] = {"event",     "address", "lock",    "semaphore",
-                                     "condition", "latch",   "barrier", "source"};
+    constexpr const char* types[] = {"event", "address", "lock",   "semaphore", "condition",
+                                     "latch", "barrier", "source", "descriptor"};
     result.type = types[static_cast<unsigned>(result.what)];
     result.address = node.key.address;
     set_origin(result, node.origin);
@@ -88,20 +90,45 @@ parked_wait as_parked(const core::listed_wait& wait) {
     return result;
 }
 
+// A thread's wait for a member of the wait_set in which it sleeps.
+parked_wait as_parked(const core::wait_node& member, const core::wait_origin& from) {
+    parked_wait result = as_parked(member);
+    set_origin(result, from);
+    return result;
+}
+
+parked_wait as_parked(const core::listed_wait& poll, const platform::poll_entry& polled) {
+    parked_wait result{};
+    result.what = parked_wait::kind::descriptor;
+    result.type = poll.label().type;
+    result.bit = static_cast<unsigned>(polled.descriptor);
+    set_origin(result, poll.origin());
+    return result;
+}
+
 // Copies parked waits into the capacity that `waits` has. Counts all parked waits, even those that do not fit.
 struct copy {
     std::vector<parked_wait>& waits;
     std::size_t seen = 0;
 
-    template <class Wait>
-    void add(const Wait& wait) {
-        if (seen++ < waits.capacity()) waits.push_back(as_parked(wait));
+    template <class... Wait>
+    void add(const Wait&... wait) {
+        if (seen++ < waits.capacity()) waits.push_back(as_parked(wait...));
     }
     static void look(const core::wait_node& node, void* context) {
-        if (node.is_wait()) static_cast<copy*>(context)->add(node);
+        core::wait_origin from;
+        if (node.is_wait()) {
+            static_cast<copy*>(context)->add(node);
+        } else if (node.what == core::wait_node::kind::subscriber && node.subscribed->sleeps(from)) {
+            static_cast<copy*>(context)->add(node, from);
+        }
     }
     static void look(const core::listed_wait& wait, void* context) {
-        if (wait.is_open()) static_cast<copy*>(context)->add(wait);
+        if (!wait.is_open()) return;
+        if (wait.label().type != core::listed_sleep::polls) return static_cast<copy*>(context)->add(wait);
+        const auto& poll = static_cast<const core::listed_sleep&>(wait);
+        for (std::size_t i = 0; i != poll.polled_count; ++i)
+            static_cast<copy*>(context)->add(wait, poll.polled[i]);
     }
 };
 
@@ -195,7 +222,8 @@ std::size_t waiting_on(const volatile void* address) noexcept {
     core::for_each_listed(
         [](const core::listed_wait& wait, void* context) {
             const auto& look = *static_cast<counted*>(context);
-            if (wait.is_open() && wait.label().address == look.address) ++look.count;
+            if (wait.is_open() && wait.label().address == look.address && wait.label().address != nullptr)
+                ++look.count;
         },
         &listed);
     return count;
@@ -250,7 +278,9 @@ std::string describe_parked_waits() {
     const std::vector<parked_wait> waits = parked_waits();
     std::string text;
     for (const parked_wait& each : waits) {
-        text += in_a_line(each.type) + (' ' + pointer(each.address));
+        const bool has_number = each.what == parked_wait::kind::descriptor;
+        text +=
+            in_a_line(each.type) + (' ' + (has_number ? std::to_string(each.bit) : pointer(each.address)));
         if (each.what == parked_wait::kind::lock) text += " bit " + std::to_string(each.bit);
         if (!each.name.empty()) text += " '" + in_a_line(each.name) + "'";
         text += ": thread " + std::to_string(each.thread) + ", for " + seconds_since(each.since, now) + " s";
@@ -273,7 +303,10 @@ std::string parked_waits_as_json() {
     const char* between = "";
     for (const parked_wait& each : waits) {
         text += std::exchange(between, ",");
-        text += "{\"type\":" + json_string(each.type) + ",\"address\":" + json_string(pointer(each.address));
+        text += "{\"type\":" + json_string(each.type);
+        text += each.what == parked_wait::kind::descriptor
+                    ? ",\"descriptor\":" + std::to_string(each.bit)
+                    : ",\"address\":" + json_string(pointer(each.address));
         if (each.what == parked_wait::kind::lock) text += ",\"bit\":" + std::to_string(each.bit);
         if (!each.name.empty()) text += ",\"name\":" + json_string(each.name);
         text += ",\"thread\":" + std::to_string(each.thread);

@@ -65,6 +65,7 @@
 // tests/stress/, proofs/promela/event_lot.pml and wait_all.pml.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/park.hpp"
@@ -218,6 +219,12 @@ void pulse_gate(event_byte& state) noexcept {
     taken.wake();
 }
 
+// Whether the event is set although no other thread holds it.
+bool is_set_for_good(const event_byte& state) noexcept {
+    core::locked_queue queue(key_of(state));
+    return (state.load(std::memory_order_acquire) & set_bit) != 0;  // [event-publish]
+}
+
 event_byte& byte_of(void* event) noexcept { return *static_cast<event_byte*>(event); }
 
 template <reset_mode Mode, event_use Use = event_use::event>
@@ -279,6 +286,7 @@ const lot_source latch_source = source_of<reset_mode::manual_reset, event_use::l
 const lot_source barrier_source = source_of<reset_mode::manual_reset, event_use::barrier>;
 
 void event_set_slow(event_byte& state, reset_mode mode, wake_list* freed) noexcept {
+    core::order::before(&state);
     const bool manual = mode == reset_mode::manual_reset;
     const auto open = [](void* event) noexcept { open_gate(byte_of(event), nullptr); };
     const auto give = [](void* event) noexcept { hand_over(byte_of(event), nullptr); };
@@ -297,9 +305,11 @@ void event_reset_slow(event_byte& state) noexcept {
         return;  // unset already. If this reset were deferred, it could undo a later set().
     }
     if (!core::signal_deferral::defer(reset, &state)) reset(&state);
+    core::order::after(&state);
 }
 
 void event_pulse(event_byte& state, reset_mode mode) noexcept {
+    core::order::before(&state);
     if (mode == reset_mode::manual_reset) return pulse_gate(state);
     hand_over(state, nullptr, untaken::is_lost);
 }
@@ -311,20 +321,20 @@ void event_pulse(event_byte& state, reset_mode mode) noexcept {
 
 bool event_is_set_slow(const event_byte& state) noexcept {
     if (core::signal_deferral::is_inside()) return true;
-    core::locked_queue queue(key_of(state));
-    return (state.load(std::memory_order_acquire) & set_bit) != 0;  // [event-publish]
+    return core::order::after(&state, is_set_for_good(state), true);
 }
 
 bool event_try_wait_slow(event_byte& state, reset_mode mode) noexcept {
     if (core::signal_deferral::is_inside()) return false;
     core::locked_queue queue(key_of(state));
     forget_hold(state);
-    return event_try_wait(state, mode);
+    return core::order::after(&state, event_try_wait(state, mode), true);
 }
 
 wait_status event_wait_slow(event_byte& state, reset_mode mode, const wait_options& options) noexcept {
     event_wait wait(state, mode, options);
-    return core::status_from(core::park(wait, options), wait_status::signaled);
+    const wait_status ended = core::status_from(core::park(wait, options), wait_status::signaled);
+    return core::order::after(&state, ended, wait_status::signaled);
 }
 
 void event_check_destroyed(const event_byte& state, const char* type) noexcept {

@@ -76,7 +76,9 @@
 #include "core/sync/activity.hpp"
 #include "core/sync/counters.hpp"
 #include "core/sync/futex_lock.hpp"
+#include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
+#include "core/wait/listed_wait.hpp"
 #include "core/wait/source_list.hpp"
 #include "core/wait/yield_credit.hpp"
 #include "platform/system/system.hpp"
@@ -129,10 +131,10 @@ deadline end_of_gathering(steady_clock::time_point from, std::chrono::nanosecond
 }
 
 // ThreadSanitizer does not see the reference count of an exception, which is in the standard library. It reports a race
-// between the thread that drops the last reference and all threads that read the exception. So in a build with
+// between the thread that drops the last reference and all threads that read the exception. So under
 // ThreadSanitizer, the exception's memory is never freed.
 void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
-    if constexpr (detail::thread_sanitizer) new std::exception_ptr(error);
+    if (core::order::is_watched()) new std::exception_ptr(error);
 }
 
 }  // namespace
@@ -226,6 +228,7 @@ commit_status commit_engine::submit(const volatile void* object, const limits& h
         platform::die(
             "tocsin: group_commit: a flush submits to its own group_commit, and would wait for itself\n");
     }
+    core::order::before(state_.get());
     if (const core::claim ended = core::ended_before_wait(options); ended != core::claim::open) {
         // As other waits take what is ready although their deadline has passed, this one flushes if nobody leads.
         const bool is_stopped = options.stop != nullptr && options.stop->stop_requested();
@@ -238,7 +241,9 @@ commit_status commit_engine::submit(const volatile void* object, const limits& h
     member self(object, options);
     if (!state_->join_or_lead(self)) {
         if (self.yields) state_->yield_until_released(self, options.until);
+        core::listed_here shown({"group_commit", this}, self.sleeper, core::wait_origin::here());
         const core::claim ended = self.sleeper.sleep(options);
+        shown.leave();
         if (ended != core::claim::signaled) {
             state_->withdraw(self);
             return core::status_from(ended, commit_status::committed);
@@ -348,6 +353,7 @@ void commit_engine::state::run(member& self, group all) {
     std::exception_ptr error;
     TOCSIN_TRY {
         const own_flush mark(this);
+        core::order::after(this);
         flush->flush(covered);
     }
     TOCSIN_CATCH(...) {
@@ -393,6 +399,7 @@ void commit_engine::state::fail(member& self, const std::exception_ptr& error) n
 // released first, it would flush for few members. The others would have to wait for that flush, again and again.
 void commit_engine::state::settle(member& self, group& all, group left, bool failed,
                                   steady_clock::time_point begin) noexcept {
+    core::order::before(this);
     const auto end = steady_clock::now();
     TOCSIN_PROBE(group_commit, this, all.size, failed, (end - begin).count(), (begin - self.joined).count());
     member* next;

@@ -51,6 +51,7 @@
 // tests/stress/handler_thread_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/sync/activity.hpp"
+#include "core/sync/happens_before.hpp"
 #include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"
 
@@ -169,6 +170,7 @@ bool handler_thread::accept_end(void* who, const job::actions& how) noexcept {
 post_status handler_thread::accept(job& work, const deadline& until, const stop_token* stop, when_full full) {
     const bool has_room_always = full == when_full::exceed || (full == when_full::wait && is_this_thread());
     wait_status how = wait_status::signaled;
+    core::order::before(this);
     for (bool was_blocked = false;; was_blocked = true) {
         {
             std::unique_lock held(lock_);
@@ -219,12 +221,14 @@ void handler_thread::close() noexcept {
 void handler_thread::join() noexcept {
     close();
     if (!is_this_thread()) finished_.wait();
+    core::order::after(this);
 }
 
 std::vector<job> handler_thread::cancel() {
     cancelled_.store(true, std::memory_order_relaxed);  // no order: a hint
     close();
     if (!is_this_thread()) finished_.wait();
+    core::order::after(this);
     std::vector<job> left;
     const std::lock_guard held(lock_);
     left.reserve(batch_.size() - position_ + queue_.size());  // no later step throws
@@ -248,7 +252,10 @@ bool handler_thread::take_batch() {
             more = blocked_ != 0 && !batch_.empty();
         }
         pass_on_room(more);
-        if (!batch_.empty()) return true;
+        if (!batch_.empty()) {
+            core::order::after(this);
+            return true;
+        }
         ready_.wait();
     }
 }
@@ -274,6 +281,7 @@ void handler_thread::run() noexcept {
         position_ = 0;
         if (batch_.capacity() > kept_capacity) batch_ = std::vector<job>();
     }
+    core::order::before(this);
     finished_.set();
 }
 

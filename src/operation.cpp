@@ -79,6 +79,7 @@
 // driver: P23), tests/unit/operation_test.cpp, tests/stress/operation_stress_test.cpp, tests/fuzz, tests/soak.
 #include "core/async/handover.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/happens_before.hpp"
 #include "core/wait/single_wait.hpp"
 #include "pending.hpp"
 #include "platform/futex/futex.hpp"
@@ -183,7 +184,10 @@ void operation_base::start_slow(void* memory) {
 void operation_base::start_single(void* memory) noexcept {
     static_assert(sizeof(single) <= detail::wait_core_size && alignof(single) <= alignof(std::max_align_t));
     std::construct_at(&result_, any_result{wait_status::signaled, 0});
-    if (core::multi_wait::take_if_ready(single::source_of(*this))) return end_early();
+    if (core::multi_wait::take_if_ready(single::source_of(*this))) {
+        core::order::after(single::source_of(*this).object());
+        return end_early();
+    }
     if (single_ == nullptr || !single_->is_of_this_process()) single_ = ::new (memory) single(*this);
     const std::uint8_t quick_left = quick_left_;
     quick_left_ = quick_calls_left();

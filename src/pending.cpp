@@ -43,6 +43,7 @@
 #include "pending.hpp"
 
 #include "core/async/handover.hpp"
+#include "core/sync/happens_before.hpp"
 #include "platform/system/system.hpp"
 
 #include <cerrno>
@@ -83,9 +84,18 @@ multi_wait::progress pending_wait::begin(core::service* by) {
     for (std::size_t i = 0; i != 2; ++i) {
         if (last[i] != nullptr) mixture_->all_timers[i].set(*last[i], by);
     }
+    if (mixture_ != nullptr && !mixture_->polled.none()) {
+        mixture_->shown.polled = mixture_->polled.all().data();
+        mixture_->shown.polled_count = mixture_->polled.all().size();
+        mixture_->shown.enter(source_label{core::listed_sleep::polls, nullptr}, wait_.self,
+                              core::wait_origin::of_suspension());
+    }
     if (limits_ == nullptr) return made;
     if (ends_later) limits_->until.set(until, by);
-    if (what_.stop_.stop_possible()) limits_->stop.emplace(what_.stop_, stopper{*this});
+    if (what_.stop_.stop_possible()) {
+        core::order::before_registration(what_.stop_);
+        limits_->stop.emplace(what_.stop_, stopper{*this});
+    }
     return made;
 }
 
@@ -129,11 +139,13 @@ void pending_wait::take_back() noexcept {
     const platform::errno_guard guard;
     if (limits_ != nullptr) {
         limits_->stop.reset();
+        core::order::after_registration(&limits_->stop);
         limits_->until.cancel();
     }
     if (mixture_ != nullptr) {
         for (timers& each : mixture_->all_timers) each.cancel();
         mixture_->request.cancel();
+        mixture_->shown.leave();
     }
     wait_.delist();
 }
@@ -171,7 +183,11 @@ any_result pending_wait::failed(int* error, int by, std::size_t culprit) const {
 
 any_result pending_wait::result(int* error) const {
     const any_result ended = found(error);
-    if (ended.status == wait_status::signaled) what_.note_taken(ended);
+    if (ended.status != wait_status::signaled) return ended;
+    for (std::size_t i = 0; i != what_.sources_.size(); ++i) {
+        if (what_.what_.all || i == ended.index) core::order::after(what_.sources_[i].object());
+    }
+    what_.note_taken(ended);
     return ended;
 }
 
@@ -222,6 +238,7 @@ bool pending_base::look() {
     core::descriptors polled(sources_, static_cast<platform::poll_entry*>(storage_.descriptors));
     const std::uint32_t begin = core::first_to_look_at(sources_, order_);
     if (const core::found_source first = core::take_first_ready(sources_, &polled, begin)) {
+        core::order::after(sources_[first.index].object());
         std::construct_at(&result_, any_result{wait_status::signaled, first.index, first.found});
     } else if (stop_.stop_requested()) {
         std::construct_at(&result_, any_result{wait_status::stopped});

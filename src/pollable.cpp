@@ -39,6 +39,7 @@
 #include "core/lot/enrol.hpp"
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/happens_before.hpp"
 #include "core/sync/rundown.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/system/system.hpp"
@@ -83,8 +84,10 @@ public:
     bool try_wait() noexcept {
         const detail::lot_source& how = event_.lot();
         for (;;) {
-            if (how.try_take(event_.object()))
+            if (how.try_take(event_.object())) {
+                core::order::after(event_.object());
                 return true;  // the flag stays up until there is nothing to take
+            }
             flag_.lower();
             {
                 core::locked_queue queue(node_.key);

@@ -63,6 +63,7 @@
 // semaphore_source_test.cpp, tests/stress/semaphore_stress_test.cpp.
 #include "core/lot/lot.hpp"
 #include "core/lot/resume_queue.hpp"
+#include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/park.hpp"
@@ -269,7 +270,7 @@ bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t permits) noe
     if (core::signal_deferral::is_inside()) return permits == 0;
     const core::locked_queue queue(key_of(word));
     forget_hold(word);
-    return semaphore_try_acquire(word, permits);
+    return core::order::after(&word, semaphore_try_acquire(word, permits), true);
 }
 
 void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t limit) {
@@ -277,6 +278,7 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
         static_cast<std::ptrdiff_t>(free_permits(word.load(std::memory_order_relaxed)));  // no order: a check
     if (permits < 0) semaphore_refuse_number(word, "release", permits, limit);
     if (permits == 0) return;  // the count may be above the limit
+    core::order::before(&word);
     bool fits = permits <= limit - count;
     if (fits && core::signal_deferral::is_inside()) {
         // A deferred call cannot fail, and takes no number of permits. So one call is deferred for each permit.
@@ -298,6 +300,7 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
 
 bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uint32_t limit,
                            std::uint32_t& before) noexcept {
+    core::order::before(&word);
     std::uint32_t seen = word.load(std::memory_order_relaxed);  // no order: the exchange decides
     do {
         before = free_permits(seen);
@@ -325,7 +328,8 @@ void semaphore_refuse_number(const semaphore_word& word, const char* call, std::
 wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
                                 const wait_options& options) noexcept {
     permit_wait wait(word, permits, options);
-    return core::status_from(core::park(wait, options), wait_status::signaled);
+    const wait_status ended = core::status_from(core::park(wait, options), wait_status::signaled);
+    return core::order::after(&word, ended, wait_status::signaled);
 }
 
 void semaphore_check_destroyed(const semaphore_word& word) noexcept {

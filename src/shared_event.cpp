@@ -29,16 +29,14 @@
 // Checked by: proof P30 (docs/proofs.md), tests/model/shared_gate_model_test.cpp; tests/unit/shared_event_test.cpp,
 // shared_death_test.cpp.
 #include "core/shared/token_queue.hpp"
+#include "core/sync/happens_before.hpp"
 
 #include <tocsin/shared_event.hpp>
 
 namespace tocsin::detail {
+namespace {
 
-void shared_gate_set_slow(shared_header& header) noexcept {
-    platform::shared_futex::set_lowest_bit_and_wake_all(header.tickets);
-}
-
-wait_status shared_gate_wait(shared_header& header, const deadline& until, const stop_token* token) {
+wait_status wait_for_gate(shared_header& header, const deadline& until, const stop_token* token) {
     constexpr std::uint32_t set_bit = 0b01, sleepers = 0b10, round = 0b100;
     atomic<std::uint32_t>& word = header.tickets;
     std::uint32_t seen = word.load(std::memory_order_acquire);  // [gate]
@@ -65,7 +63,21 @@ wait_status shared_gate_wait(shared_header& header, const deadline& until, const
     }
 }
 
-bool shared_token_try_slow(const shared_view& object) noexcept { return core::take_from_dead(object); }
+}  // namespace
+
+void shared_gate_set_slow(shared_header& header) noexcept {
+    core::order::before(&header.tickets);
+    platform::shared_futex::set_lowest_bit_and_wake_all(header.tickets);
+}
+
+wait_status shared_gate_wait(shared_header& header, const deadline& until, const stop_token* token) {
+    const wait_status ended = wait_for_gate(header, until, token);
+    return core::order::after(&header.tickets, ended, wait_status::signaled);
+}
+
+bool shared_token_try_slow(const shared_view& object) noexcept {
+    return core::order::after(&object.header.control, core::take_from_dead(object), true);
+}
 
 void shared_token_drop(const shared_view& object) noexcept {
     // no order: a token that is dropped publishes nothing
@@ -74,10 +86,12 @@ void shared_token_drop(const shared_view& object) noexcept {
 }
 
 wait_status shared_token_wait(const shared_view& object, const deadline& until, const stop_token* stop) {
-    return core::wait_for_token(object, {until, stop, {}});
+    const wait_status ended = core::wait_for_token(object, {until, stop, {}});
+    return core::order::after(&object.header.control, ended, wait_status::signaled);
 }
 
 bool shared_token_give(const shared_view& object, std::uint32_t limit) {
+    core::order::before(&object.header.control);
     return core::give_token(object, limit);
 }
 

@@ -47,6 +47,7 @@
 // Checked by: proof P31 (docs/proofs.md), tests/model/shared_lock_model_test.cpp; tests/unit/shared_lock_test.cpp,
 // shared_death_test.cpp.
 #include "core/shared/slots.hpp"
+#include "core/sync/happens_before.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
 #include <tocsin/shared_lock.hpp>
@@ -145,10 +146,8 @@ lock_status begin_holding(core::claimed_slot& claim, bool stolen) noexcept {
     return stolen ? lock_status::owner_died : lock_status::acquired;
 }
 
-}  // namespace
-
-lock_status shared_lock_acquire(const shared_view& object, const deadline& until, const stop_token* token,
-                                shared_lock_call how) {
+lock_status acquire_lock(const shared_view& object, const deadline& until, const stop_token* token,
+                         shared_lock_call how) {
     core::shared_check_stamp(object);
     if (held_slot(object) != object.slot_count)
         refuse(object, std::errc::resource_deadlock_would_occur, "this thread holds it already");
@@ -218,7 +217,18 @@ lock_status shared_lock_acquire(const shared_view& object, const deadline& until
     }
 }
 
+}  // namespace
+
+lock_status shared_lock_acquire(const shared_view& object, const deadline& until, const stop_token* token,
+                                shared_lock_call how) {
+    const lock_status ended = acquire_lock(object, until, token, how);
+    if (ended == lock_status::acquired || ended == lock_status::owner_died)
+        core::order::after(&object.header.control);
+    return ended;
+}
+
 void shared_lock_release(const shared_view& object) {
+    core::order::before(&object.header.control);
     const std::uint32_t mine = held_slot(object);
     if (mine == object.slot_count)
         refuse(object, std::errc::operation_not_permitted, "unlock() by a thread that does not hold it");

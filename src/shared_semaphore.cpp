@@ -3,6 +3,7 @@
 //
 // Checked by: proof P29 (docs/proofs.md), tests/unit/shared_event_test.cpp, shared_death_test.cpp.
 #include "core/shared/token_queue.hpp"
+#include "core/sync/happens_before.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
 #include <tocsin/shared_semaphore.hpp>
@@ -28,6 +29,7 @@ constexpr std::uint32_t most_permits = 0x7FFF'FFFF;
 
 void shared_permit_release(const shared_view& object, std::ptrdiff_t permits) {
     if (permits < 0) refuse(object, std::errc::invalid_argument, permits);
+    core::order::before(&object.header.control);
     for (std::ptrdiff_t left = permits; left > 0;) {
         std::uint64_t seen =
             object.header.control.load(std::memory_order_relaxed);  // no order: see the exchange

@@ -37,6 +37,8 @@
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
 // 2, 5), tests/stress/many_stress_test.cpp.
+#include "core/sync/happens_before.hpp"
+#include "core/wait/listed_wait.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/poll_sleep.hpp"
 #include "core/wait/source_list.hpp"
@@ -171,6 +173,8 @@ public:
         polled_.fail_without_bell(error);
     }
 
+    std::span<const platform::poll_entry> polled() noexcept { return polled_.all(); }
+
     // The result of a wait that was claimed for this source.
     any_result taken(std::uint32_t index) const {
         if (none()) return {wait_status::signaled, index};
@@ -215,7 +219,11 @@ any_result sleep_for_any(std::span<const source> sources, const core::latest_end
         const auto made = wait.enlist();
         if (made == multi_wait::progress::waiting) {
             if (lock != nullptr) lock->give_up();
-            how = looks.none() ? looking.spin_then_sleep(wait.self) : looks.sleep(wait.self, until_first);
+            const auto poll = [&]() noexcept {
+                const core::listed_here shown(looks.polled(), wait.self, core::wait_origin::here());
+                return looks.sleep(wait.self, until_first);
+            };
+            how = looks.none() ? looking.spin_then_sleep(wait.self) : poll();
         }
         wait.delist();
         if (made == multi_wait::progress::done) looking.end_early();
@@ -337,13 +345,19 @@ any_result wait_any_slow(std::span<const source> sources, const limits& how, hel
     if (is_stopped_first(how)) return {wait_status::stopped};
     const auto first = first_look(sources, how.order);
     const any_result ended = first ? signaled(first) : queue_for_any(sources, options_of(how), lock);
-    if (ended.status == wait_status::signaled) core::note_taken(sources[ended.index]);
+    if (ended.status == wait_status::signaled) {
+        core::order::after(sources[ended.index].object());
+        core::note_taken(sources[ended.index]);
+    }
     return ended;
 }
 
 wait_status wait_all_slow(std::span<const source> sources, const limits& how) {
     const wait_status ended = sleep_for_all(sources, how);
-    if (ended == wait_status::signaled) core::note_taken(sources);
+    if (ended == wait_status::signaled) {
+        for (const source& each : sources) core::order::after(each.object());
+        core::note_taken(sources);
+    }
     return ended;
 }
 

@@ -33,6 +33,7 @@
 //                   sees the gate closed.
 //
 // Checked by: tests/model/wait_group_model_test.cpp (P26 of docs/proofs.md), tests/unit/wait_group_test.cpp.
+#include "core/sync/happens_before.hpp"
 #include "platform/futex/futex.hpp"
 
 #include <tocsin/wait_group.hpp>
@@ -40,12 +41,14 @@
 namespace tocsin {
 
 void wait_group::add_to_zero(std::uint32_t more) noexcept {
+    core::order::before(&word_);
     std::uint32_t seen = 0;
     if (!word_.compare_exchange_strong(seen, more | closing, std::memory_order_acq_rel,  // [group-count]
                                        std::memory_order_relaxed))  // no order: add() looks again
         return add(static_cast<std::ptrdiff_t>(more / one));
     gate_.wait();
     gate_.reset();
+    core::order::after(&gate_);
     const std::uint32_t before =
         word_.fetch_and(~(closing | awaited), std::memory_order_release);  // [group-closed]
     if ((before & awaited) != 0) platform::futex::wake_all(&word_);
@@ -60,6 +63,7 @@ void wait_group::wait_until_closed() noexcept {
             (void)platform::futex::wait(word_, asleep, deadline::never());
         seen = word_.load(std::memory_order_acquire);  // [group-closed]
     }
+    core::order::after(&word_);
 }
 
 }  // namespace tocsin

@@ -54,6 +54,7 @@
 // Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12 of docs/proofs.md),
 // tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list
 // has models of its own (P12, too).
+#include "core/wait/listed_wait.hpp"
 #include "core/wait/member_table.hpp"
 #include "core/wait/poll_sleep.hpp"
 #include "core/wait/ready_list.hpp"
@@ -211,7 +212,8 @@ public:
         return true;
     }
 
-    set_result wait(std::span<ready_item> out, const detail::wait_options& options) {
+    // `whose` is the wait_set, for diagnosis.
+    set_result wait(const wait_set* whose, std::span<ready_item> out, const detail::wait_options& options) {
         const single_waiter mine(is_waited_in_);
         ++unlooked_;
         if (const auto ended = ready_or_over(out, options)) return *ended;
@@ -225,7 +227,7 @@ public:
         };
         if (looking.before_parking(take, poll_if_any() != nullptr)) return {wait_status::signaled, found};
         for (;;) {
-            const set_result slept = sleep(out, options, until, looking);
+            const set_result slept = sleep(whose, out, options, until, looking);
             if (slept.status != wait_status::signaled || slept.count != 0) return slept;
             if (const auto ended = ready_or_over(out, options)) return *ended;
         }
@@ -336,11 +338,14 @@ private:
 
     // Returns `signaled` with a count of 0 if the caller must look again. Sets `until`, the deadline of `looking`, to
     // the end of this sleep.
-    set_result sleep(std::span<ready_item> out, const detail::wait_options& options, deadline& until,
-                     core::spinner& looking) {
+    set_result sleep(const wait_set* whose, std::span<ready_item> out, const detail::wait_options& options,
+                     deadline& until, core::spinner& looking) {
         ready_list::sleeper self(set_);
+        self.node.origin = core::wait_origin::here();
         if (!set_.begin_sleep(self, options.until)) return {wait_status::signaled};
         until = self.until;
+        const core::listed_here shown(source_label{"wait_set", whose}, self.waiting, self.node.origin,
+                                      &events_);
         sleep_in_set polling(poll_if_any(), out, unlooked_);
         const core::claim how = polling.has_set()
                                     ? polling.sleep(self.waiting, {until, options.stop, options.spin})
@@ -442,7 +447,7 @@ set_result wait_set::wait(const limits& how, std::span<ready_item> out) {
     if (out.empty())
         detail::throw_or_die(std::invalid_argument("tocsin::wait_set: no room for what is ready"));
     if (detail::is_stopped_first(how)) return {wait_status::stopped};
-    return state_->wait(out, detail::options_of(how));
+    return state_->wait(this, out, detail::options_of(how));
 }
 
 set_result wait_set::wait(std::span<ready_item> out) { return wait({}, out); }

@@ -669,20 +669,21 @@ typedef enum tocsin_parked_kind TOCSIN_INT {
     TOCSIN_PARKED_CONDITION = 4,
     TOCSIN_PARKED_LATCH = 5,
     TOCSIN_PARKED_BARRIER = 6,
-    TOCSIN_PARKED_SOURCE = 7  // of another kind, such as a channel of C++; `type` names it
+    TOCSIN_PARKED_SOURCE = 7,  // of another kind, such as a group_commit or a channel of C++; `type` names it
+    TOCSIN_PARKED_DESCRIPTOR = 8
 } tocsin_parked_kind;
 
 // One parked wait. <tocsin/diagnose.hpp> says more about each member. Pointers to text are never null. `name` exists
 // only during the call of the function that is given the wait.
 typedef struct tocsin_parked_wait {
     tocsin_parked_kind what;
-    uint32_t bit;      // of a lock that is one bit of a word: which one
-    const char* type;  // "event", "latch" ...
-    const char* name;  // given by tocsin_name_address(); empty if there is none
-    const void* address;
-    int64_t since;    // when it was parked: a time of tocsin_steady_now()
-    uint64_t thread;  // as the system numbers it
-    uint64_t owner;   // of a lock, in a checked build, if it is known; else 0
+    uint32_t bit;         // of a lock that is one bit of a word: which one; of a descriptor: its number
+    const char* type;     // "event", "latch" ...
+    const char* name;     // given by tocsin_name_address(); empty if there is none
+    const void* address;  // of a descriptor: null
+    int64_t since;        // when it was parked: a time of tocsin_steady_now()
+    uint64_t thread;      // as the system numbers it
+    uint64_t owner;       // of a lock, in a checked build, if it is known; else 0
 } tocsin_parked_wait;
 
 // A watchdog calls a function once for each wait of the process that has been parked for longer than `longest`

@@ -26,6 +26,7 @@ tocsin_parked_kind kind_of(parked_wait::kind what) noexcept {
         case parked_wait::kind::condition: return TOCSIN_PARKED_CONDITION;
         case parked_wait::kind::latch: return TOCSIN_PARKED_LATCH;
         case parked_wait::kind::barrier: return TOCSIN_PARKED_BARRIER;
+        case parked_wait::kind::descriptor: return TOCSIN_PARKED_DESCRIPTOR;
         case parked_wait::kind::source: break;
     }
     return TOCSIN_PARKED_SOURCE;

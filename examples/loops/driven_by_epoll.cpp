@@ -5,6 +5,7 @@
 
 #include <tocsin/await.hpp>
 #include <tocsin/driver.hpp>
+#include <tocsin/epoll.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 
@@ -42,7 +43,8 @@ public:
     tocsin::driver& driver() { return driver_; }
 
     void run_once() {
-        driver_.update([this](tocsin::driver::watch each) { watch(each); });
+        // This program has sockets only, and epoll takes them all.
+        driver_.update([this](tocsin::driver::watch each) { (void)tocsin::watch_with_epoll(loop_, each); });
         epoll_event found[16];
         const int count = epoll_wait(loop_, found, 16, driver_.poll_timeout());
         for (int i = 0; i < count; ++i) {
@@ -50,8 +52,7 @@ public:
                 eventfd_t rings;
                 eventfd_read(bell_, &rings);
             } else {
-                const tocsin::driver::watch_id which{found[i].data.u64};
-                driver_.notify(which, to_readiness(found[i].events));
+                driver_.notify(tocsin::watch_of_epoll(found[i]), tocsin::found_by_epoll(found[i].events));
             }
         }
         driver_.run_due();
@@ -63,27 +64,6 @@ private:
         const int bell;
         void operator()() const noexcept { eventfd_write(bell, 1); }
     };
-
-    void watch(tocsin::driver::watch each) {
-        epoll_event event{};
-        event.data.u64 = static_cast<std::uint64_t>(each.id);
-        if (has(each.asked, readiness::readable)) event.events |= EPOLLIN;
-        if (has(each.asked, readiness::writable)) event.events |= EPOLLOUT;
-        if (has(each.asked, readiness::hang_up)) event.events |= EPOLLRDHUP;
-        if (each.asked == readiness::none) {
-            epoll_ctl(loop_, EPOLL_CTL_DEL, each.descriptor, &event);
-        } else if (epoll_ctl(loop_, EPOLL_CTL_MOD, each.descriptor, &event) != 0) {
-            epoll_ctl(loop_, EPOLL_CTL_ADD, each.descriptor, &event);
-        }
-    }
-    static readiness to_readiness(std::uint32_t events) {
-        auto found = readiness::none;
-        if ((events & EPOLLIN) != 0) found = found | readiness::readable;
-        if ((events & EPOLLOUT) != 0) found = found | readiness::writable;
-        if ((events & (EPOLLHUP | EPOLLRDHUP)) != 0) found = found | readiness::hang_up;
-        if ((events & EPOLLERR) != 0) found = found | readiness::error;
-        return found;
-    }
 
     static constexpr std::uint64_t no_watch = 0;  // the bell's
 

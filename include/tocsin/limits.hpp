@@ -53,8 +53,9 @@ enum class wait_order : bool {
 };
 
 // Write the limits directly in the call, as in the examples above. A `limits` object refers to its stop token. So if
-// you give the object a name, it must not outlive the token. If its deadline was made from a time point of a clock of
-// your own, the object must not outlive that time point, either.
+// you give the object a name, it must not outlive the token. (clang warns if the token is a temporary object, and GCC
+// doesn't.) If its deadline was made from a time point of a clock of your own, the object must not outlive that time
+// point, either.
 struct limits {
     // When this deadline has passed, the wait ends with `timed_out`. A duration counts from the moment at which the
     // limits are made. So one `limits` object that is used for several waits ends them all at the same time. (A

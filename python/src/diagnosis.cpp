@@ -53,10 +53,12 @@ PyObject* waits(PyObject*, PyObject*) {
     const auto now = std::chrono::steady_clock::now();
     for (const parked_wait& each : all) {
         const double seconds = std::chrono::duration<double>(now - each.since).count();
-        PyObject* const row = Py_BuildValue(
-            "(sKKds)", each.type,
-            static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(each.address)),
-            static_cast<unsigned long long>(each.thread), seconds < 0 ? 0.0 : seconds, each.name.c_str());
+        const auto where = each.what == parked_wait::kind::descriptor
+                               ? each.bit
+                               : reinterpret_cast<std::uintptr_t>(each.address);
+        PyObject* const row = Py_BuildValue("(sKKds)", each.type, static_cast<unsigned long long>(where),
+                                            static_cast<unsigned long long>(each.thread),
+                                            seconds < 0 ? 0.0 : seconds, each.name.c_str());
         if (row == nullptr || PyList_Append(list, row) != 0) {
             Py_XDECREF(row);
             Py_DECREF(list);

@@ -27,8 +27,9 @@ def _lines_of(frame):
 def parked_waits():
     """All waits of the process that are queued now, the longest first, as a list of dictionaries.
 
-    Each has "type", "address", "name", "thread" (the system's number), "seconds", and, for a thread of Python, "python"
-    (the name of the thread) and "stack" (its lines, the innermost last). Not for a hot path."""
+    Each has "type", "address" (of a descriptor: its number), "name", "thread" (the system's number), "seconds", and,
+    for a thread of Python, "python" (the name of the thread) and "stack" (its lines, the innermost last). Not for a
+    hot path."""
     threads = {thread.native_id: thread for thread in threading.enumerate() if thread.ident is not None}
     frames = sys._current_frames()
     waits = []
@@ -47,7 +48,8 @@ def describe_parked_waits():
     lines = []
     for wait in parked_waits():
         who = f"thread {wait['thread']}" + (f" {wait['python']!r}" if "python" in wait else "")
-        what = f"{wait['type']} {wait['address']:#x}" + (f" {wait['name']!r}" if wait["name"] else "")
+        where = str(wait["address"]) if wait["type"] == "descriptor" else f"{wait['address']:#x}"
+        what = f"{wait['type']} {where}" + (f" {wait['name']!r}" if wait["name"] else "")
         lines.append(f"{what}: {who}, for {wait['seconds']:.3f} s")
         lines += [f"    {line}" for line in wait.get("stack", ())]
     return "\n".join(lines)

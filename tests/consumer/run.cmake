@@ -8,6 +8,8 @@
 #   pkg_config         find_package, with only the compiler and pkg-config
 #   checked_user       a stranger compiled with -DTOCSIN_CHECKED=1, with that installation, which is not checked: the
 #                      checks in the headers notice mistakes (docs/guide.md#looking-inside)
+#   sanitized          a stranger compiled with -fsanitize=thread, by GCC and clang, with that installation, which is
+#                      not: ThreadSanitizer reports the stranger's own race, and nothing that the library orders
 #   other_folders      installs into folders of the installer's choice; then both of the above
 #   add_subdirectory   builds and runs the stranger with the source tree of tocsin inside its build
 #   fetch_content      a library that fetches tocsin and installs a package of its own, and a user of that package
@@ -139,6 +141,19 @@ elseif(STEP STREQUAL "checked_user")
     expect_message("${program}" semaphore "tocsin: counting_semaphore at .*destroyed while threads wait on it")
     expect_message("${program}" lock "tocsin: lock at .*unlocked although it was not locked")
     expect_message("${program}" wake_list "tocsin: .*wake_list dropped")
+elseif(STEP STREQUAL "sanitized")
+    file(MAKE_DIRECTORY "${build}")
+    file(WRITE "${build}/empty.cpp" "int main() {}")
+    foreach(compiler IN ITEMS "${COMPILER}" clang++-19)
+        execute_process(COMMAND "${compiler}" -fsanitize=thread "${build}/empty.cpp" -o "${build}/empty"
+            RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+        if(NOT result EQUAL 0)
+            message(NOTICE "${compiler} is not here, or it has no ThreadSanitizer")
+            continue()
+        endif()
+        link_by_pkg_config(tocsin "${compiler}" -std=c++20 -O1 -g1 -fsanitize=thread "${here}/sanitized_user/main.cpp")
+        expect_message("${build}/linked_by_hand" race "WARNING: ThreadSanitizer: data race")
+    endforeach()
 elseif(STEP STREQUAL "other_folders")
     # The folder of the headers is relative to the prefix in one linkage. In the other it is absolute, and then CMake
     # wants it outside of the source tree.

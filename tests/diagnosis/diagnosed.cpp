@@ -50,6 +50,9 @@ tocsin::ticker halted(1ms);
 tocsin::spin_policy thrifty = tocsin::spin_policy::none();
 tocsin::coalescer seldom(2ms);
 tocsin::wait_set members;
+tocsin::wait_set slept_in;
+tocsin::auto_reset_event member_of_set;
+tocsin::auto_reset_event polled_with;
 tocsin::auto_reset_event viewed;
 tocsin::pollable view(viewed);
 tocsin::wait_timer snooze;
@@ -57,6 +60,8 @@ tocsin::wait_timer idle_timer;
 tocsin::driver loop;
 tocsin::signal_source hangups(SIGHUP);
 tocsin::group_commit<int> commits([](const tocsin::commit_group<int>&) {});  // also links its probes
+tocsin::auto_reset_event flush_may_end;
+tocsin::group_commit<int> slow_commits([](const tocsin::commit_group<int>&) { flush_may_end.wait(); });
 tocsin::wait_watchdog watchdog = tocsin::report_waits_longer_than(1h, [](const tocsin::parked_wait&) {});
 tocsin::waiting_list nobody;
 tocsin::wake_list none_woken;
@@ -183,10 +188,20 @@ int main(int count, char** arguments) {
         lock.lock();
         changed.wait(lock);
     }).detach();
+    std::thread([] {
+        slept_in.add(member_of_set, 1);
+        tocsin::ready_item one[1];
+        (void)slept_in.wait(one);
+    }).detach();
+    static int silent[2];
+    if (pipe(silent) != 0) return 2;
+    std::thread([] { (void)tocsin::wait_any(polled_with, tocsin::readable(silent[0])); }).detach();
+    for (int i = 0; i != 2; ++i) std::thread([] { (void)slow_commits.submit(1); }).detach();
     std::thread([] { takes_left_then_right(held); }).detach();
     std::thread([] { takes_right_then_left(held); }).detach();
     const std::initializer_list<const volatile void*> all{
-        &named, &countdown, &phases, &pending, &permits, &word, &changed, &left, &bits, &jobs, &never};
+        &named, &countdown, &phases, &pending, &permits,     &word,     &changed,
+        &left,  &bits,      &jobs,   &never,   &polled_with, &slept_in, &slow_commits};
     for (const volatile void* each : all) until_parked(each);
     std::puts("ready");
     std::fflush(stdout);

@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tools/gdb/tocsin_gdb.py"
 PROGRAM = CHECKED = None
 CALLERS = ()
-KINDS = ("event", "latch", "barrier", "semaphore", "address", "condition", "lock", "channel receive")
+KINDS = ("event", "latch", "barrier", "semaphore", "address", "condition", "lock", "channel receive", "wait_set",
+         "group_commit")
 # Each value is printed by its pretty printer.
 VALUES = {
     "named": r"unset, waited on, 1 parked",
@@ -54,6 +55,8 @@ VALUES = {
     "no_task": r"empty",
     "thrifty": r"none",
     "seldom": r"at most one wake-up in 2000000 ns",
+    "slept_in": r"state at 0x[0-9a-f]+",
+    "member_of_set": r"unset, waited on, 1 parked",
     "members": r"state at 0x[0-9a-f]+",
     "view": r"state at 0x[0-9a-f]+",
     "snooze": r"(steady clock, \d+ ns, in a set|state at 0x[0-9a-f]+)",
@@ -98,6 +101,9 @@ class Looks:
         self.assertRegex(self.text, r"event 0x[0-9a-f]+ 'shutdown'.*\n.*called from waits_for_the_named_event\b")
         self.assertRegex(self.text, r"channel receive 0x[0-9a-f]+ 'jobs'")
         self.assertRegex(self.text, r"lock 0x[0-9a-f]+ bit 9.*\n.*called from takes_left_then_right\b")
+        self.assertRegex(self.text, r"(?m)^descriptor \d+: thread \d+ \(gdb \d+ ")
+        thread = re.search(r"(?m)^wait_set 0x[0-9a-f]+: thread (\d+)", self.text)[1]
+        self.assertRegex(self.text, rf"(?m)^event 0x[0-9a-f]+: thread {thread} ", "what is in the wait_set")
         self.assertRegex(self.text, self.age)
         self.assertNotIn("Error", self.text)
 

@@ -26,6 +26,8 @@
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <tocsin/epoll.hpp>
+
 #include <sys/epoll.h>
 #endif
 #if defined(TOCSIN_TEST_LIBUV)
@@ -229,14 +231,8 @@ public:
     void forget() {
         driver_.update([&](watch each) {
             refused_.remove(each.descriptor);
-            epoll_event event{.events = static_cast<std::uint32_t>(to_theirs(names, each.asked)),
-                              .data = {.u64 = static_cast<std::uint64_t>(each.id)}};
-            if (each.asked == readiness::none) {
-                (void)::epoll_ctl(loop_, EPOLL_CTL_DEL, each.descriptor, &event);
-            } else if (::epoll_ctl(loop_, EPOLL_CTL_MOD, each.descriptor, &event) != 0) {
-                if (::epoll_ctl(loop_, EPOLL_CTL_ADD, each.descriptor, &event) != 0)
-                    refused_.add(each, errno);
-            }
+            if (const int error = tocsin::watch_with_epoll(loop_, each); error != 0)
+                refused_.add(each, error);
         });
     }
     void run_once() {
@@ -246,21 +242,13 @@ public:
         wake_.drain();
         for (int i = 0; i < count; ++i) {
             if (found[i].data.u64 == no_watch) continue;
-            driver_.notify(watch_id(found[i].data.u64), to_ours(names, static_cast<int>(found[i].events)));
+            driver_.notify(tocsin::watch_of_epoll(found[i]), tocsin::found_by_epoll(found[i].events));
         }
         refused_.report_to(driver_);
         driver_.run_due();
     }
 
 private:
-    static constexpr name_of names[] = {
-        {readiness::readable, EPOLLIN},
-        {readiness::writable, EPOLLOUT},
-        {readiness::urgent, EPOLLPRI},
-        {readiness::hang_up, static_cast<int>(EPOLLHUP) | static_cast<int>(EPOLLRDHUP)},
-        {readiness::error, EPOLLERR},
-    };
-
     static constexpr std::uint64_t no_watch = 0;  // the pipe's
 
     wake_pipe wake_;

@@ -2,6 +2,7 @@
 // What the library says about its waiters: how many there are, of which kind, and since when.
 #include "facts.hpp"
 #include "next_allocation.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
 
@@ -11,10 +12,14 @@
 #include <tocsin/channel.hpp>
 #include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/group_commit.hpp>
 #include <tocsin/latch.hpp>
 #include <tocsin/operation.hpp>
+#include <tocsin/semaphore.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/wait.hpp>
+#include <tocsin/wait_set.hpp>
 #include <tocsin/word_lock.hpp>
 
 #include <gtest/gtest.h>
@@ -35,6 +40,7 @@
 #include <regex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -341,6 +347,113 @@ TEST(ParkedWaits, ListCustomSourcesAsTheirLabelsSay) {
     threads.join();
     EXPECT_TRUE(parked_waits().empty());
 }
+
+TEST(ParkedWaits, ListAThreadInAWaitSetWithTheSetAndEachMember) {
+    auto_reset_event one;
+    tocsin::counting_semaphore<> other(0);
+    tocsin::wait_set set;
+    set.add(one, 1);
+    set.add(other, 2);
+    EXPECT_TRUE(parked_on(&one).empty()) << "nobody sleeps in the set";
+    thread_group threads;
+    threads.start("waiter", [&] {
+        tocsin::ready_item found[1];
+        (void)set.wait(found);
+    });
+    until_parked(&set, 1);
+    const auto of_set = parked_on(&set);
+    ASSERT_EQ(of_set.size(), 1u);
+    EXPECT_EQ(of_set[0].what, parked_wait::kind::source);
+    EXPECT_STREQ(of_set[0].type, "wait_set");
+    for (const void* each : {static_cast<const void*>(&one), static_cast<const void*>(&other)}) {
+        const auto of_member = parked_on(each);
+        ASSERT_EQ(of_member.size(), 1u);
+        EXPECT_EQ(of_member[0].thread, of_set[0].thread);
+        EXPECT_EQ(of_member[0].since, of_set[0].since);
+        EXPECT_EQ(of_member[0].what, each == &one ? parked_wait::kind::event : parked_wait::kind::semaphore);
+        EXPECT_EQ(waiting_on(each), 0u) << "the thread counts at the set's address";
+    }
+    one.set();
+    threads.join();
+    EXPECT_EQ(waiting_on(&set), 0u);
+    EXPECT_TRUE(parked_on(&one).empty());
+}
+
+TEST(ParkedWaits, ListAThreadInAGroupCommitUntilItsFlushHasEnded) {
+    auto_reset_event may_end;
+    tocsin::group_commit<int> log([&](const tocsin::commit_group<int>&) { may_end.wait(); });
+    thread_group threads;
+    for (int i = 0; i != 2; ++i) threads.start("submitter", [&] { (void)log.submit(1); });
+    until_parked(&may_end, 1);
+    until_parked(&log, 1);
+    EXPECT_STREQ(parked_on(&log)[0].type, "group_commit");
+    EXPECT_NE(parked_on(&log)[0].thread, parked_on(&may_end)[0].thread) << "the leader waits in its flush";
+    may_end.set();
+    until_parked(&may_end, 1);  // the second thread leads
+    EXPECT_EQ(waiting_on(&log), 0u);
+    may_end.set();
+    threads.join();
+}
+
+#if TOCSIN_ON_POSIX
+struct silent_pipe {
+    silent_pipe() { EXPECT_EQ(pipe(ends), 0); }
+    silent_pipe(const silent_pipe&) = delete;
+    silent_pipe& operator=(const silent_pipe&) = delete;
+    ~silent_pipe() {
+        for (const int each : ends) close(each);
+    }
+    int ends[2]{-1, -1};
+};
+
+std::size_t parked_on_descriptor(int descriptor) {
+    const auto all = parked_waits();
+    return static_cast<std::size_t>(std::ranges::count_if(all, [&](const parked_wait& each) {
+        return each.what == parked_wait::kind::descriptor && each.bit == static_cast<unsigned>(descriptor) &&
+               std::string_view(each.type) == "descriptor" && each.address == nullptr;
+    }));
+}
+
+TEST(ParkedWaits, ListEachDescriptorThatAThreadPolls) {
+    const silent_pipe one;
+    const silent_pipe other;
+    auto_reset_event event;
+    thread_group threads;
+    threads.start("poller", [&] {
+        (void)tocsin::wait_any(event, tocsin::readable(one.ends[0]), tocsin::readable(other.ends[0]));
+    });
+    support::until("waiting for a poll", [&] { return parked_on_descriptor(one.ends[0]) == 1; });
+    EXPECT_EQ(parked_on_descriptor(other.ends[0]), 1u);
+    EXPECT_EQ(parked_on(&event).size(), 1u);
+    const std::string text = tocsin::describe_parked_waits();
+    EXPECT_NE(text.find("descriptor " + std::to_string(one.ends[0]) + ": thread "), std::string::npos)
+        << text;
+    const std::string json = tocsin::parked_waits_as_json();
+    EXPECT_NE(json.find("{\"type\":\"descriptor\",\"descriptor\":" + std::to_string(other.ends[0]) +
+                        ",\"thread\":"),
+              std::string::npos)
+        << json;
+    event.set();
+    threads.join();
+    EXPECT_EQ(parked_on_descriptor(one.ends[0]), 0u);
+}
+
+TEST(ParkedWaits, ListDescriptorsForWhichOperationsWait) {
+    const silent_pipe one;
+    auto_reset_event event;
+    {
+        auto operation =
+            tocsin::any_operation([](tocsin::any_result) noexcept {}, event, tocsin::readable(one.ends[0]));
+        operation.start();
+        EXPECT_EQ(parked_on_descriptor(one.ends[0]), 1u);
+        event.set();
+        EXPECT_EQ(parked_on_descriptor(one.ends[0]), 0u);
+        operation.start();
+        EXPECT_EQ(parked_on_descriptor(one.ends[0]), 1u);
+    }
+    EXPECT_EQ(parked_on_descriptor(one.ends[0]), 0u) << "its destruction cancels the wait";
+}
+#endif
 
 TEST(ParkedWaits, AreOneJsonObject) {
     EXPECT_EQ(tocsin::parked_waits_as_json(), R"({"parked_waits":[],"deadlocks":[]})");

@@ -78,7 +78,7 @@ CLANG = clang(19)
 LIBCXX = libcxx(19)
 FOR_CLANG = [
     CLANG,
-    Need("its sanitizers", "libclang-rt-19-dev", Path("/usr/lib/llvm-19/lib/clang/19/lib").is_dir),
+    Need("its sanitizers", "libclang-rt-19-dev", lambda: next(Path("/usr/lib/llvm-19/lib/clang/19/lib").rglob("libclang_rt.tsan*.a"), None)),
 ]
 FOR_TARGETS = [
     Need("GoogleTest's source", "googletest", Path("/usr/src/googletest/googletest/CMakeLists.txt").is_file),

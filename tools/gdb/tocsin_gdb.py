@@ -19,12 +19,13 @@ import time
 
 import gdb
 
-VERSION = 1
+VERSION = 2
 # The members of tocsin_debugger_layout, in their order. Each is as wide as a pointer.
 LAYOUT = """version
 table buckets bucket_size bucket_queues
 node_key node_what node_below node_thread node_since first_lock_kind all_waiter
 lists list_count list_size list_first listed_label listed_thread listed_since
+listed_polled listed_polled_count listed_members polled_size members_chains member_next member_key
 held held_in_use held_size held_bit_word held_bit_thread held_bit_number
 names name_chain_count""".split()
 KINDS = ("event", "address", "semaphore", "condition")
@@ -32,6 +33,7 @@ USES = ("event", "latch", "barrier")  # event_use: what an event is part of
 SUBSCRIBER = 5  # wait_node::kind::subscriber: a member of a wait_set, or a pollable
 OWNED_EVENT = 64  # detail::owned_event, in place of a lock's bit: an event that is set while nobody owns a mutex
 EVENT_BITS = ((1, "set"), (2, "waited on"), (4, "being taken by a wait for all"))
+POLL = "descriptor"  # core::listed_sleep::polls: a wait that is for each descriptor that its thread polls
 MANY = 1_000_000  # so many steps along one list mean that the list is being changed, or was destroyed
 
 
@@ -145,9 +147,33 @@ class Library:
                     break
                 kind = memory.text(memory.pointer(each + self.listed_label))
                 address = memory.pointer(each + self.listed_label + memory.word)
-                yield Wait(kind, address, memory.number(each + self.listed_thread, 8),
-                           memory.number(each + self.listed_since, 8, signed=True))
+                origin = (memory.number(each + self.listed_thread, 8),
+                          memory.number(each + self.listed_since, 8, signed=True))
+                if kind == POLL and not address:
+                    first = memory.pointer(each + self.listed_polled)
+                    for entry in range(memory.pointer(each + self.listed_polled_count)):
+                        yield Wait(kind, memory.number(first + entry * self.polled_size, 4), *origin)
+                else:
+                    yield Wait(kind, address, *origin)
+                if kind == "wait_set":
+                    for name, member in self.members(memory.pointer(each + self.listed_members)):
+                        yield Wait(name, member, *origin)
                 each = memory.pointer(each)
+
+    def members(self, table):
+        """What the members of a wait_set are, and where."""
+        memory = self.memory
+        if not table:
+            return
+        begin, end = (memory.pointer(table + self.members_chains + i * memory.word) for i in range(2))
+        for chain in range(begin, end, memory.word):
+            each = memory.pointer(chain)
+            for _ in range(MANY):
+                if not each:
+                    break
+                kind = memory.number(each + self.member_key + memory.word, 1)
+                yield KINDS[kind], memory.pointer(each + self.member_key)
+                each = memory.pointer(each + self.member_next)
 
     def owners(self):
         """Which thread has which lock: known in checked builds only."""
@@ -239,7 +265,7 @@ FILE_OF_WIN32 = re.compile(r"(^|/)(win32/src/[^/]*\.cpp|tocsin/win32/\w+\.h)$")
 SHARED_LIBRARY = re.compile(r"/(libtocsin(-c|_win32)?\.(so|dylib)|lib(c|pthread|stdc\+\+|c\+\+|gcc_s)[.-]|ld-musl-)")
 STANDARD_HEADER = re.compile(r"/include/c\+\+/")
 PUBLIC_HEADERS = """
-    address asio await barrier bit_lock boot_clock channel coalescer condition deadline diagnose driver event
+    address asio await barrier bit_lock boot_clock channel coalescer condition deadline diagnose driver epoll event
     execution fd futex_table glib group_commit handler_thread latch limits operation pollable process queue_order
     readiness semaphore sender shared_event shared_lock shared_memory shared_semaphore signal source spin status
     stop_token task ticker tocsin uv wait wait_group wait_set watchdog word_lock
@@ -364,7 +390,8 @@ def describe(waits):
         thread = threads.get(wait.thread)
         number = f"thread {wait.thread}" + (f" (gdb {thread.num} \"{thread.name}\")" if thread else "")
         owner = f", held by thread {wait.owner}" if wait.owner else ""
-        print(f"{wait.kind} 0x{wait.address:x}{bit}{name}: {number}, {age}{owner}")
+        where = wait.address if wait.kind == POLL else f"0x{wait.address:x}"
+        print(f"{wait.kind} {where}{bit}{name}: {number}, {age}{owner}")
         if thread:
             print(f"    called from {call_of(thread)}")
     if selected is not None:

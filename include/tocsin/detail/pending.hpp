@@ -29,7 +29,7 @@ class pending_wait;  // src/pending.hpp
 inline constexpr std::size_t wait_slot_size = 128;
 inline constexpr std::size_t wait_core_size = 192;
 inline constexpr std::size_t wait_limits_size = 224;
-inline constexpr std::size_t wait_mixture_size = 496;
+inline constexpr std::size_t wait_mixture_size = 592;
 
 // An event that can be waited for.
 template <class T>

@@ -8,6 +8,7 @@
 namespace tocsin::core {
 
 struct wait_node;
+struct wait_origin;
 class release_list;
 
 // The answer to an offer.
@@ -25,6 +26,9 @@ public:
     // what is offered is there for everybody. Appends to `freed` the nodes that are to be released because of the
     // offer. Returns `declined` or `accepted`.
     virtual reply on_wake(wait_node& node, bool exclusive, release_list& freed) noexcept = 0;
+    // For diagnosis, and under the bucket's lock, too: whether a thread sleeps whom such a wake would release. If so,
+    // stores in `since` which thread, and since when.
+    virtual bool sleeps([[maybe_unused]] wait_origin& since) const noexcept { return false; }
 
 protected:
     ~subscriber() = default;

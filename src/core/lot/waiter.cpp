@@ -65,6 +65,7 @@
 #include "core/lot/resume_queue.hpp"
 #include "core/lot/shared_word.hpp"
 #include "core/sync/counters.hpp"
+#include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
 #include "platform/futex/futex.hpp"
 #include "platform/futex/sleeper_table.hpp"
@@ -92,10 +93,14 @@ void waiter::release_with(std::uintptr_t others) noexcept {
     TOCSIN_PROBE(release, this);
     wake_sample::note_release(*this);
     others_or_word_ = others;
+    order::before(this);
     resumable* const then = then_;                                                   // waiter-3
     const std::uint32_t seen = word_.exchange(released, std::memory_order_acq_rel);  // [release] [suspend]
     if (seen == running) return;
-    if (seen == suspended) return then->resume();
+    if (seen == suspended) {
+        order::after(this);
+        return then->resume();
+    }
     count(counter::woken);
     seen == sleeping ? platform::futex::wake_one(&word_)  // waiter-3: the address alone
                      : platform::poller::ring_doorbell(seen - polling);
@@ -109,6 +114,7 @@ void waiter::share(shared_word& word) noexcept {
 
 bool waiter::mark_released() noexcept {
     TOCSIN_PROBE(release, this);
+    order::before(this);
     if (word_.exchange(released, std::memory_order_release) != sharing) return false;  // [release]
     count(counter::woken);
     return true;
@@ -135,10 +141,14 @@ bool waiter::enter_state(std::uint32_t how) noexcept {
     return true;
 }
 
-bool waiter::suspend() noexcept { return enter_state(suspended); }
+bool waiter::suspend() noexcept {
+    order::before(this);
+    return enter_state(suspended);
+}
 
 void waiter::suspend_unqueued() noexcept {
     // [bucket] Whoever releases the waiter finds its node under the lock under which the node will be queued.
+    order::before(this);
     claim_.store(static_cast<std::uint32_t>(claim::open), std::memory_order_relaxed);
     word_.store(suspended, std::memory_order_relaxed);
 }
@@ -165,6 +175,7 @@ bool waiter::sleep_until_released(const deadline& until, sleep_report* report) n
 bool waiter::enter_polling(platform::doorbell_id bell) noexcept { return enter_state(polling + bell); }
 
 claim waiter::finish() noexcept {
+    order::after(this);
     const std::uintptr_t others = others_or_word_;
     if (others != 0 && (others & (shares | to_keep)) == 0) pass_on(*reinterpret_cast<wait_node*>(others));
     const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/lot/wake_sample.hpp"
+#include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
@@ -104,7 +105,10 @@ public:
         // This may change errno.
         const platform::errno_guard kept;
         const auto on_stop = [this]() noexcept { stop(); };
+        order::after_callback told;  // destroyed after the callback
+        order::before_registration(*options.stop);
         const detail::sound_stop_callback<decltype(on_stop)> registered(*options.stop, on_stop);
+        told.is_about(registered);
         return wait();
     }
 

@@ -8,6 +8,8 @@
 #include "core/sync/lock_owners.hpp"
 #include "core/sync/names.hpp"
 #include "core/wait/listed_wait.hpp"
+#include "core/wait/member_table.hpp"
+#include "platform/poller/poller.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +27,7 @@ namespace tocsin::core {
 // Each member is as wide as a pointer. The script lists the members' names in this order. Raise `version` with every
 // change.
 struct debugger_layout {
-    std::uintptr_t version = 1;
+    std::uintptr_t version = 2;
 
     lot_table* const* table = &the_lot;
     std::uintptr_t buckets = std::size(decltype(lot_table::at){});
@@ -48,6 +50,14 @@ struct debugger_layout {
     std::uintptr_t listed_label = offsetof(listed_wait, label_);  // a string and an address
     std::uintptr_t listed_thread = offsetof(listed_wait, origin_) + offsetof(wait_origin, thread);
     std::uintptr_t listed_since = offsetof(listed_wait, origin_) + offsetof(wait_origin, since);
+    std::uintptr_t listed_polled = offsetof(listed_sleep, polled);
+    std::uintptr_t listed_polled_count = offsetof(listed_sleep, polled_count);
+    std::uintptr_t listed_members = offsetof(listed_sleep, members);
+    std::uintptr_t polled_size = sizeof(platform::poll_entry);  // begins with the descriptor, an int
+    std::uintptr_t members_chains =
+        offsetof(member_table, chains_);  // a vector: pointers to its begin and end
+    std::uintptr_t member_next = offsetof(source_member, next_);
+    std::uintptr_t member_key = offsetof(source_member, node_) + offsetof(wait_node, key);
 
     const held_bit* held = held_bits;
     const std::uint32_t* held_in_use = &held_bits_in_use;

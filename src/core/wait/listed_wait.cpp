@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // State: 64 lists, each with a lock and in a cache line of its own. A wait for a custom source has a listed_wait, and a
-// hash of that object's address selects the list. Threads have these objects on their stacks, which are far apart. So
-// two threads rarely use the same list.
+// hash of that object's address selects the list. So has a thread that sleeps in a poll, in a wait_set or in a
+// group_commit, and a coroutine or operation that waits for descriptors. Threads have these objects on their stacks,
+// which are far apart. So two threads rarely use the same list.
 //
-// A wait whose custom source is not ready takes its list's lock twice: when it is enlisted, and before it returns.
-// Waits for events, and all others that queue in the lot, are in none of these lists.
+// A wait that is listed takes its list's lock twice: when it is enlisted or is about to sleep, and before it returns.
+// Waits for events, and all others that queue in the lot, are in none of these lists. Nor are the members of a
+// wait_set: their nodes in the lot lead to the thread that sleeps in it (source_member::sleeps()).
 //
 // Invariants
 //   listed_wait-1  A wait leaves its list before it delists its source, and so before it returns. So while a thread
-//       holds the list's lock and looks at the list, the waits in the list and their waiters exist. No code of the user
-//       runs under this lock: enter() asks for the source's label before it takes the lock. No thread takes another
-//       lock while it holds this one.
+//       holds the list's lock and looks at the list, the waits in the list, their waiters and what they poll exist. (A
+//       wait for descriptors leaves before it frees the entries for its poll.) No code of the user runs under this
+//       lock: enter() asks for the source's label before it takes the lock. No thread takes another lock while it
+//       holds this one.
 //
 // Fork: the child begins with empty lists. If the child ends a wait that was listed in the parent, it does not remove
 // the wait from a list.
@@ -37,6 +40,7 @@ bool listed_wait::is_open() const noexcept { return !who_->is_claimed(); }
 #if defined(TOCSIN_MODEL)
 
 void listed_wait::enter(const source&, const waiter&, const wait_origin&) noexcept {}
+void listed_wait::enter(const source_label&, const waiter&, const wait_origin&) noexcept {}
 void listed_wait::leave() noexcept {}
 void for_each_listed(void (*)(const listed_wait&, void*), void*) noexcept {}
 
@@ -58,11 +62,16 @@ const in_child empties_lists(child_duty::listed_waits, []() noexcept {
 constinit list_of_waits lists_of_waits[std::size_t{1} << lists_of_waits_bits];
 
 void listed_wait::enter(const source& what, const waiter& who, const wait_origin& from) noexcept {
-    who_ = &who;
-    label_ = what.label();
-    origin_ = from;
+    const source_label label = what.label();
     [[maybe_unused]] constexpr std::uint8_t source = 255;  // in place of a wait_kind
-    TOCSIN_PROBE(park, who_, label_.address, in_register(source), from.thread);
+    TOCSIN_PROBE(park, &who, label.address, in_register(source), from.thread);
+    enter(label, who, from);
+}
+
+void listed_wait::enter(const source_label& what, const waiter& who, const wait_origin& from) noexcept {
+    who_ = &who;
+    label_ = what;
+    origin_ = from;
     list_of_waits& to = list_of(this);
     const signal_deferral inside;
     const std::lock_guard held(to.lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the waits for custom sources, so that diagnose.hpp can show them: these waits have no node in the lot. Why it
-// is correct: listed_wait.cpp.
+// Lists the waits that have no node in the lot, so that diagnose.hpp can show them: for custom sources, for
+// descriptors, in a wait_set and in a group_commit. Why it is correct: listed_wait.cpp.
 #pragma once
 
 #include "core/sync/fork.hpp"
@@ -12,16 +12,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+
+namespace tocsin::platform {
+struct poll_entry;
+}
 
 namespace tocsin::core {
 
+class member_table;
 class waiter;
 
-// What one wait enters into a list for one custom source. The wait calls enter() once it is enlisted, and leave()
+// What one wait enters into a list. The wait calls enter() once it is enlisted (or is about to sleep), and leave()
 // before it returns.
 class listed_wait : public detail::list_links<listed_wait> {
 public:
+    // For one custom source. Also fires the probe of a parked wait.
     void enter(const source& what, const waiter& who, const wait_origin& from) noexcept;
+    void enter(const source_label& what, const waiter& who, const wait_origin& from) noexcept;
     // Does nothing if the wait has not entered.
     void leave() noexcept;
 
@@ -38,6 +46,41 @@ private:
     source_label label_;
     wait_origin origin_;
     process_stamp process_;
+};
+
+// The entry of a wait that is for more than its label says.
+struct listed_sleep : listed_wait {
+    // The label of a wait that is for each of `polled`.
+    static constexpr char polls[] = "descriptor";
+
+    const platform::poll_entry* polled = nullptr;
+    std::size_t polled_count = 0;
+    const member_table* members =
+        nullptr;  // of a wait_set. For a debugger, which reads them without their lock.
+};
+
+// Enters a wait when it is made, and leaves when it is destroyed.
+class listed_here {
+public:
+    listed_here(const source_label& what, const waiter& who, const wait_origin& from,
+                const member_table* members = nullptr) noexcept {
+        entry_.members = members;
+        entry_.enter(what, who, from);
+    }
+    // For a poll.
+    listed_here(std::span<const platform::poll_entry> polled, const waiter& who,
+                const wait_origin& from) noexcept {
+        entry_.polled = polled.data();
+        entry_.polled_count = polled.size();
+        entry_.enter(source_label{listed_sleep::polls, nullptr}, who, from);
+    }
+    listed_here(const listed_here&) = delete;
+    listed_here& operator=(const listed_here&) = delete;
+    ~listed_here() { leave(); }
+    void leave() noexcept { entry_.leave(); }
+
+private:
+    listed_sleep entry_;
 };
 
 struct alignas(64) list_of_waits {

@@ -55,6 +55,8 @@ public:
     }
 
 private:
+    friend struct debugger_layout;
+
     static constexpr std::size_t first_size = 8;  // a power of two, like every size
 
     std::size_t chain_of(const void* object) const noexcept {

@@ -78,6 +78,7 @@
 #include "core/wait/ready_list.hpp"
 
 #include "core/lot/enrol.hpp"
+#include "core/sync/happens_before.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -93,6 +94,13 @@ source_member::source_member(ready_list& list, const source& what, std::uint64_t
 
 reply source_member::on_wake(wait_node&, bool exclusive, release_list& freed) noexcept {
     return list_.deliver(*this, exclusive, freed);
+}
+
+bool source_member::sleeps(wait_origin& since) const noexcept {
+    const ready_list::guard here(list_);
+    if (list_.sleeper_ == nullptr) return false;
+    since = list_.sleeper_->node.origin;
+    return true;
 }
 
 reply ready_list::deliver(source_member& which, bool exclusive, release_list& freed) noexcept {
@@ -315,6 +323,7 @@ bool ready_list::examine(source_member& which, ready_item& found) noexcept {
         void* const object = which.object();
         // try_take() takes no lock here: no thread holds the source while this thread has its bucket's lock.
         ready = !gone && how.try_take(object);
+        if (ready) order::after(object);
         const bool still = !gone && how.looks_ready(object);
         const guard here(*this);
         which.being_examined_ = false;

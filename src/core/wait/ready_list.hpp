@@ -59,8 +59,10 @@ public:
 private:
     friend class ready_list;
     friend class member_table;
+    friend struct debugger_layout;
 
     reply on_wake(wait_node& node, bool exclusive, release_list& freed) noexcept override;
+    bool sleeps(wait_origin& since) const noexcept override;
 
     ready_list& list_;
     const detail::lot_source& source_;
@@ -104,7 +106,8 @@ public:
         explicit sleeper(ready_list& list) noexcept : node({&list, wait_kind::event}, waiting, true) {}
 
         waiter waiting;
-        wait_node node;                      // never queued; a release_list holds it to release the thread
+        // Never queued; a release_list holds it to release the thread. Its owner writes the origin before the sleep.
+        wait_node node;
         deadline until = deadline::never();  // when the thread wakes at the latest; begin_sleep() sets it
         bool until_timer = false;            // whether `until` is the deadline of a timer
         // The member for which the thread was released. It may be gone, so only compare the pointer. Null: look again.

@@ -23,6 +23,7 @@
 #include "core/wait/single_wait.hpp"
 
 #include "core/lot/enrol.hpp"
+#include "core/sync/happens_before.hpp"
 
 namespace tocsin::core {
 
@@ -40,6 +41,7 @@ bool single_wait::park(const detail::lot_source& how) noexcept {
     locked_queue queue(node_.key);
     if (!hold_or_enrol(queue, node_, how, origin)) return true;
     how.take_held(object());
+    order::after(object());
     return false;
 }
 

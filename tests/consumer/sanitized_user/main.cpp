@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stranger's program, built with -fsanitize=thread, with a library that was not. Each function passes plain data from
+// thread to thread by one kind of object, in ways that the library orders. ThreadSanitizer must report none of them.
+// Called with the argument `race`, the program has a race of its own, beside an event that does not order it.
+// ThreadSanitizer must report that.
+#include <tocsin/tocsin.hpp>
+
+#include <chrono>
+#include <coroutine>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+
+namespace {
+
+using namespace std::chrono_literals;
+using threads = std::vector<std::jthread>;
+
+constexpr int rounds = 300;
+int sum = 0;  // of the thread that runs main() alone
+
+// Lets some waits sleep, and some find what they wait for.
+void sometimes_nap(int round) {
+    if (round % 16 == 0) std::this_thread::sleep_for(200us);
+}
+
+void events() {
+    tocsin::auto_reset_event ask;
+    tocsin::auto_reset_event answer;
+    int data = 0;
+    std::jthread other([&] {
+        for (int i = 0; i != rounds; ++i) {
+            ask.wait();
+            ++data;
+            sometimes_nap(i);
+            answer.set();
+        }
+    });
+    for (int i = 0; i != rounds; ++i) {
+        ++data;
+        sometimes_nap(i + 8);
+        ask.set();
+        (void)answer.wait_for(1h);
+    }
+    sum += data;
+}
+
+void gates() {
+    for (int i = 0; i != rounds / 10; ++i) {
+        auto gate = std::make_unique<tocsin::manual_reset_event>();
+        int data = 0;
+        {
+            threads all;
+            for (int k = 0; k != 6; ++k)
+                all.emplace_back([&] {
+                    gate->wait();
+                    if (data != 1) std::abort();
+                });
+            if (i % 2 == 0) std::this_thread::sleep_for(1ms);
+            data = 1;
+            gate->set();
+        }
+        ++data;
+    }
+}
+
+void semaphores() {
+    tocsin::counting_semaphore<> one(1);
+    int data = 0;
+    {
+        threads all;
+        for (int k = 0; k != 3; ++k)
+            all.emplace_back([&] {
+                for (int i = 0; i != rounds; ++i) {
+                    one.acquire();
+                    ++data;
+                    sometimes_nap(i);
+                    one.release();
+                }
+            });
+    }
+    tocsin::counting_semaphore<> many(0);
+    std::jthread taker([&] {
+        many.acquire(3);
+        ++data;
+    });
+    ++data;
+    many.release(3);
+    taker.join();
+    sum += data;
+}
+
+void locks() {
+    tocsin::word_lock<> lock;
+    int data = 0;
+    threads all;
+    for (int k = 0; k != 3; ++k)
+        all.emplace_back([&] {
+            for (int i = 0; i != rounds; ++i) {
+                const std::lock_guard held(lock);
+                ++data;
+                sometimes_nap(i);
+            }
+        });
+}
+
+void conditions() {
+    std::mutex mutex;
+    tocsin::condition changed;
+    int data = 0;
+    std::jthread other([&] {
+        for (int i = 0; i != rounds; ++i) {
+            std::unique_lock held(mutex);
+            changed.wait(held, [&] { return data % 2 == 1; });
+            ++data;
+            changed.notify_all();
+        }
+    });
+    for (int i = 0; i != rounds; ++i) {
+        std::unique_lock held(mutex);
+        changed.wait(held, [&] { return data % 2 == 0; });
+        ++data;
+        changed.notify_one();
+    }
+}
+
+void latches() {
+    for (int i = 0; i != rounds / 10; ++i) {
+        tocsin::latch done(3);
+        int data[3]{};
+        threads all;
+        for (int k = 0; k != 3; ++k)
+            all.emplace_back([&, k] {
+                data[k] = k;
+                done.arrive_and_wait();
+                if (data[(k + 1) % 3] != (k + 1) % 3) std::abort();
+            });
+        done.wait();
+        sum += data[0] + data[1] + data[2];
+    }
+}
+
+void barriers() {
+    int total = 0;
+    int data[3]{};
+    const auto completion = [&]() noexcept { total += data[0] + data[1] + data[2]; };
+    tocsin::barrier<decltype(completion)> phase(3, completion);
+    threads all;
+    for (int k = 0; k != 3; ++k)
+        all.emplace_back([&, k] {
+            for (int i = 0; i != rounds; ++i) {
+                ++data[k];
+                sometimes_nap(i + k);
+                phase.arrive_and_wait();
+                if (data[(k + 1) % 3] != i + 1 || total < 0) std::abort();
+                phase.arrive_and_wait();
+            }
+        });
+}
+
+void groups() {
+    tocsin::wait_group all_done;
+    for (int i = 0; i != rounds / 10; ++i) {
+        int data[2]{};
+        all_done.add(2);
+        threads all;
+        for (int k = 0; k != 2; ++k)
+            all.emplace_back([&, k] {
+                data[k] = 1;
+                all_done.done();
+            });
+        all_done.wait();
+        sum += data[0] + data[1];
+    }
+}
+
+void channels(std::size_t capacity) {
+    tocsin::channel<std::string> items(capacity);
+    threads all;
+    for (int k = 0; k != 2; ++k)
+        all.emplace_back([&] {
+            for (int i = 0; i != rounds; ++i) {
+                sometimes_nap(i);
+                (void)items.send(std::string(40, 'x'));
+            }
+        });
+    std::size_t length = 0;
+    for (int i = 0; i != 2 * rounds; ++i) {
+        sometimes_nap(i + 4);
+        if (i % 2 == 0) {
+            length += items.receive()->size();
+        } else {
+            auto next = items.receiving();
+            (void)tocsin::wait_any(next);
+            length += next->size();
+        }
+    }
+    items.close();
+    sum += static_cast<int>(length);
+}
+
+void waits_for_several() {
+    tocsin::auto_reset_event one;
+    tocsin::auto_reset_event other;
+    tocsin::counting_semaphore<> permits(0);
+    int data[3]{};
+    tocsin::auto_reset_event next;
+    std::jthread setter([&] {
+        for (int i = 0; i != rounds; ++i) {
+            ++data[0];
+            one.set();
+            next.wait();
+            ++data[1];
+            permits.release();
+            next.wait();
+            ++data[2];
+            other.set();
+            one.set();
+            next.wait();
+        }
+    });
+    for (int i = 0; i != rounds; ++i) {
+        sometimes_nap(i);
+        (void)tocsin::wait_any(one, other, permits);
+        ++data[0];
+        next.set();
+        (void)tocsin::wait_any(tocsin::limits{.until = 1h}, other, permits);
+        ++data[1];
+        next.set();
+        (void)tocsin::wait_all(one, other);
+        ++data[2];
+        next.set();
+    }
+}
+
+void sets() {
+    tocsin::auto_reset_event one;
+    tocsin::auto_reset_event back;
+    int data = 0;
+    tocsin::wait_set set;
+    set.add(one, 1);
+    std::jthread setter([&] {
+        for (int i = 0; i != rounds; ++i) {
+            ++data;
+            sometimes_nap(i);
+            one.set();
+            back.wait();
+        }
+    });
+    for (int i = 0; i != rounds; ++i) {
+        tocsin::ready_item found[2];
+        (void)set.wait(found);
+        ++data;
+        back.set();
+    }
+    setter.join();
+    set.remove(one);
+}
+
+void addresses() {
+    std::uint32_t turn = 0;
+    int data = 0;
+    std::jthread other([&] {
+        for (std::uint32_t i = 0; i != rounds; ++i) {
+            for (std::uint32_t seen; (seen = std::atomic_ref(turn).load()) % 2 == 0;)
+                (void)tocsin::wait_on_address(&turn, seen);
+            ++data;
+            std::atomic_ref(turn).fetch_add(1);
+            (void)tocsin::wake_by_address_all(&turn);
+        }
+    });
+    for (std::uint32_t i = 0; i != rounds; ++i) {
+        ++data;
+        std::atomic_ref(turn).fetch_add(1);
+        (void)tocsin::wake_by_address_all(&turn);
+        for (std::uint32_t seen; (seen = std::atomic_ref(turn).load()) % 2 == 1;)
+            (void)tocsin::wait_on_address(&turn, seen);
+    }
+}
+
+void handler_threads() {
+    int data = 0;
+    tocsin::handler_thread handler;
+    for (int i = 0; i != rounds; ++i) {
+        auto owned = std::make_unique<int>(i);
+        (void)handler.post([&data, owned = std::move(owned)] { data += *owned; });
+        if (i % 10 == 0) sum += handler.send([&data] { return ++data; });
+    }
+    handler.join();
+    sum += data;
+}
+
+void group_commits() {
+    struct submission {
+        int value;
+        int result = 0;
+    };
+    int flushed = 0;
+    tocsin::group_commit<submission> log([&](tocsin::commit_group<submission> group) {
+        for (submission& each : group) {
+            each.result = each.value + 1;
+            ++flushed;
+        }
+        std::this_thread::sleep_for(20us);
+    });
+    threads all;
+    for (int k = 0; k != 4; ++k)
+        all.emplace_back([&] {
+            for (int i = 0; i != rounds / 3; ++i) {
+                submission mine{i};
+                (void)log.submit(mine);
+                if (mine.result != i + 1) std::abort();
+            }
+        });
+}
+
+tocsin::task<int> pass_back_and_forth(tocsin::auto_reset_event& ask, tocsin::auto_reset_event& answer,
+                                      int& data) {
+    tocsin::auto_reset_event never;
+    int local = 0;
+    for (int i = 0; i != rounds; ++i) {
+        co_await tocsin::async_wait(ask);
+        ++local;
+        ++data;
+        answer.set();
+        if (i % 50 == 0) (void)co_await tocsin::async_wait_any(tocsin::limits{.until = 1ms}, never);
+    }
+    co_return local;
+}
+
+void coroutines() {
+    tocsin::auto_reset_event ask;
+    tocsin::auto_reset_event answer;
+    int data = 0;
+    std::jthread other([&] {
+        for (int i = 0; i != rounds; ++i) {
+            ++data;
+            ask.set();
+            answer.wait();
+        }
+    });
+    sum += tocsin::sync_wait(pass_back_and_forth(ask, answer, data));
+}
+
+void operations() {
+    tocsin::auto_reset_event ask;
+    tocsin::auto_reset_event answer;
+    int data = 0;
+    for (int i = 0; i != rounds; ++i) {
+        auto wait = tocsin::any_operation(
+            [&](tocsin::any_result) noexcept {
+                ++data;
+                answer.set();
+            },
+            ask);
+        wait.start();
+        std::jthread other([&] {
+            ++data;
+            ask.set();
+        });
+        answer.wait();
+        ++data;
+    }
+}
+
+void stops() {
+    for (int i = 0; i != rounds / 10; ++i) {
+        tocsin::auto_reset_event never;
+        int data = 0;
+        std::jthread waiting([&](std::stop_token stop) {
+            if (never.wait(stop) == tocsin::wait_status::stopped) ++data;
+        });
+        if (i % 2 == 0) std::this_thread::sleep_for(500us);
+        waiting.request_stop();
+        waiting.join();
+        sum += data;
+    }
+}
+
+#if defined(__linux__)
+void descriptors() {
+    int ends[2];
+    int silent[2];
+    if (pipe(ends) != 0 || pipe(silent) != 0) std::abort();
+    tocsin::auto_reset_event event;
+    int data = 0;
+    std::jthread other([&] {
+        for (int i = 0; i != rounds; ++i) {
+            ++data;
+            sometimes_nap(i);
+            event.set();
+            char byte = 0;
+            (void)tocsin::wait_any(tocsin::readable(ends[0]));
+            if (read(ends[0], &byte, 1) != 1) std::abort();
+        }
+    });
+    for (int i = 0; i != rounds; ++i) {
+        sometimes_nap(i + 8);
+        (void)tocsin::wait_any(event, tocsin::readable(silent[0]), tocsin::after(1h));
+        ++data;
+        if (write(ends[1], "", 1) != 1) std::abort();  // ThreadSanitizer knows that a pipe orders its ends
+    }
+    other.join();
+    for (const int each : {ends[0], ends[1], silent[0], silent[1]}) close(each);
+    sum += data;
+}
+
+void shared_objects() {
+    const auto ask = std::make_unique<tocsin::shared_auto_reset_event>();
+    const auto answer = std::make_unique<tocsin::shared_semaphore>();
+    const auto end = std::make_unique<tocsin::shared_manual_reset_event>();
+    const auto lock = std::make_unique<tocsin::shared_lock>();
+    int data = 0;
+    int locked = 0;
+    int last = 0;
+    const auto add_one = [&] {
+        if (lock->lock() != tocsin::lock_status::acquired) std::abort();
+        ++locked;
+        lock->unlock();
+    };
+    std::jthread other([&] {
+        for (int i = 0; i != rounds; ++i) {
+            (void)ask->wait();
+            ++data;
+            sometimes_nap(i);
+            answer->release();
+            add_one();
+        }
+        last = 1;
+        end->set();
+    });
+    for (int i = 0; i != rounds; ++i) {
+        ++data;
+        sometimes_nap(i + 8);
+        ask->set();
+        answer->acquire();
+        add_one();
+    }
+    (void)end->wait();
+    sum += data + last;
+}
+#endif
+
+// The event says nothing of `data`: the thread that sets it writes afterwards.
+void race() {
+    tocsin::auto_reset_event ready;
+    int data = 0;
+    std::jthread other([&] {
+        ready.set();
+        ++data;
+        std::this_thread::sleep_for(10ms);
+    });
+    ready.wait();
+    ++data;
+    std::this_thread::sleep_for(10ms);
+    sum += data;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count == 2 && std::strcmp(arguments[1], "race") == 0) {
+        race();
+        return 0;
+    }
+    const std::pair<const char*, void (*)()> all[]{{"events", events},
+                                                   {"gates", gates},
+                                                   {"semaphores", semaphores},
+                                                   {"locks", locks},
+                                                   {"conditions", conditions},
+                                                   {"latches", latches},
+                                                   {"barriers", barriers},
+                                                   {"groups", groups},
+                                                   {"channel of 0", [] { channels(0); }},
+                                                   {"channel of 4", [] { channels(4); }},
+                                                   {"several", waits_for_several},
+                                                   {"sets", sets},
+                                                   {"addresses", addresses},
+                                                   {"handlers", handler_threads},
+                                                   {"group_commit", group_commits},
+                                                   {"coroutines", coroutines},
+                                                   {"operations", operations},
+#if defined(__linux__)
+                                                   {"descriptors", descriptors},
+                                                   {"shared", shared_objects},
+#endif
+                                                   {"stops", stops}};
+    for (const auto& [name, run] : all) {
+        if (count == 2 && std::strcmp(arguments[1], name) != 0) continue;
+        std::fprintf(stderr, "%s\n", name);  // in front of what ThreadSanitizer reports of it
+        run();
+    }
+    return 0;
+}
