@@ -185,9 +185,9 @@ claim waiter::finish() noexcept {
 
 claim waiter::sleep(const deadline& until, sleep_report* report) noexcept {
     const bool measures = report != nullptr && report->measures && wake_sample::begin(*this);
-    const bool released = sleep_until_released(until, report);
+    const bool in_time = sleep_until_released(until, report);
     if (measures) wake_sample::end(*this, *report);
-    if (!released) {
+    if (!in_time) {
         TOCSIN_PROBE(timeout, this);
         if (try_claim(claim::timed_out)) return claim::timed_out;
         sleep_until_released(deadline::never());  // claimed by another thread, which releases it soon
