@@ -24,6 +24,7 @@ PAGE = ROOT / "docs" / "platforms.md"
 BEGIN, END = "<!-- ./dev test distributions -->\n", "<!-- end -->\n"
 STANDARDS = (20, 23, 26)
 OLDEST = {"g++": 12, "clang++": 16}
+OF_C = {"g++": "gcc", "clang++": "clang"}
 WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Werror"  # no -Wshadow: one file has all scopes
 HOME = "/srv/user"
 USER = f"{HOME}/a tree"  # the blank is meant
@@ -282,7 +283,7 @@ def suites(compiler):
             flags = "-O0 -stdlib=libc++ -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_DEBUG"
             wanted = [f"clang-{version}", f"libc++-{version}-dev", f"libc++abi-{version}-dev", "googletest"]
         # CMake keeps one ending of precompiled headers for both languages, so both have the same compiler.
-        options = f"-DCMAKE_C_COMPILER={newest.replace('g++', 'gcc').replace('clang++', 'clang')}"
+        options = f"-DCMAKE_C_COMPILER={OF_C[compiler]}-{version}"
         if compiler == "clang++":
             options += " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
         if not system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache"):
