@@ -25,6 +25,8 @@
 //                     the number of waits that are over, and cancel() -> bool if it can be cancelled. `timed_wait` is a
 //                     wait with a deadline in an hour. `static constexpr bool never_waits = true` if it only tries
 // loop_waker          made with idle descriptors; any thread may wake(); wait() returns after a wake
+// atomic_number       an int, 0 at first: increment() -> the new value, exchange(to) and compare_exchange(to, expected)
+//                     -> the old value
 // item_channel        numbers in a bounded queue, made with its capacity; send(n) receive() -> n, both wait
 // channel_group       channels_in_group such queues, made with the capacity of each; send(which, n), and for one
 //                     thread receive_any() -> n from any of them; both wait
@@ -125,6 +127,8 @@ template <class C>
 concept has_coroutine_gate = requires { typename C::coroutine_gate; };
 template <class C>
 concept has_async_event = requires { typename C::async_event; };
+template <class C>
+concept has_atomic_number = requires { typename C::atomic_number; };
 template <class C>
 concept has_loop_waker = requires { typename C::loop_waker; };
 template <class C, class Word>

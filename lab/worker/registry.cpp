@@ -13,6 +13,7 @@ constexpr std::string_view order[] = {
     "floors",
     "polling",
     "pairs",
+    "atomic_numbers",
     "redundant_set",
     "hurdles",
     "broadcast",

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares three lists: the calls of Windows' headers (calls.txt), those that tocsin's headers declare or refuse, and
-the tables of docs/porting_from_windows.md. So no call is forgotten, and the page says of each what is true.
+the tables of docs/porting_from_windows.md. So no call is forgotten, and the page says of each what is true. Given the
+folder of Windows' headers as MinGW-w64 has them, also compares the list with those of them that are about nothing but
+threads, waits and wakes.
 
 A row of the page has the names of calls in full in its first column. Its second column begins with "Same", "Different",
 "Better", "Refused" (a program that uses it does not compile, and the message says why) or "Not there". Names of the
@@ -14,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 HEADERS = ROOT / "win32" / "include" / "tocsin"
+WHOLE = ("synchapi.h", "threadpoollegacyapiset.h", "threadpoolapiset.h", "processthreadsapi.h", "interlockedapi.h")
 KINDS = ("Same", "Different", "Better", "Refused", "Not there", "Ours")
 
 
@@ -25,8 +28,20 @@ def family(name):
 
 
 def listed():
-    lines = (line for line in (HERE / "calls.txt").read_text().splitlines() if line and not line.startswith("#"))
-    return {name for line in lines for name in line.split(":")[1].split()}
+    """The calls that the page has to have, and those of the same headers that are about other things."""
+    calls, others = set(), set()
+    for line in (HERE / "calls.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            of, names = line.split(":")
+            (others if of.endswith(" of processes") else calls).update(names.split())
+    return calls, others
+
+
+def unlisted(headers, known):
+    """What Windows' headers declare and calls.txt does not have."""
+    for header in WHOLE:
+        declared = re.findall(r"\bWINAPI\s+(\w+)\s*\(", (headers / header).read_text())
+        yield from (f"{name}: in {header}, but not in calls.txt" for name in sorted(set(declared) - known))
 
 
 def declared():
@@ -59,7 +74,7 @@ def described():
 
 
 def main():
-    windows = listed()
+    windows, others = listed()
     has, refused = declared()
     page, wrong = described()
     helpers = {"TocsinSecureZeroMemory", "__attribute__"}
@@ -72,6 +87,8 @@ def main():
             wrong.append(f"{name}: refused on the page, but not by a header")
         if kind == "Not there" and name in has | refused:
             wrong.append(f"{name}: not there, says the page, but a header has it")
+    if len(sys.argv) == 2:
+        wrong += unlisted(Path(sys.argv[1]), windows | others)
     for line in wrong:
         print(line)
     print(f"{len(windows)} calls of Windows, {len(has)} declared, {len(refused)} refused, {len(page)} on the page")

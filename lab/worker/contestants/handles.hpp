@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events and semaphores by Windows' calls: those of Windows itself, and those of tocsin/win32.h on other systems.
+// Events, semaphores and atomic numbers by Windows' calls: Windows' own, or elsewhere those of tocsin/win32.h.
 #pragma once
 
+#include "../contestant.hpp"
 #include "../measure/clock.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #if defined(_WIN32)
@@ -109,5 +111,32 @@ struct handle_semaphores {
         bool wait_for(std::chrono::nanoseconds longest) noexcept { return take_within(longest); }
     };
 };
+
+struct interlocked_functions {
+    class atomic_number {
+    public:
+        LONG increment() noexcept { return InterlockedIncrement(&number_); }
+        LONG exchange(LONG to) noexcept { return InterlockedExchange(&number_, to); }
+        LONG compare_exchange(LONG to, LONG expected) noexcept {
+            return InterlockedCompareExchange(&number_, to, expected);
+        }
+
+    private:
+        LONG volatile number_ = 0;
+    };
+};
+
+// The `info` of contestants that are nothing but such functions.
+constexpr contestant_info interlocked_info(std::string_view name, std::string_view label, lab::role role,
+                                           std::string_view about) {
+    return {.name = name,
+            .label = label,
+            .role = role,
+            .about = about,
+            .no_manual_event = "is a function for numbers",
+            .no_auto_event = "is a function for numbers",
+            .no_lock = "is a function for numbers",
+            .no_address_wait = "is a function for numbers"};
+}
 
 }  // namespace lab

@@ -34,4 +34,10 @@ struct tocsin_win32_semaphore : handle_semaphores {
     };
 };
 
+struct tocsin_interlocked : interlocked_functions {
+    static constexpr contestant_info info = interlocked_info(
+        "tocsin_interlocked", "tocsin (Interlocked)", role::variant,
+        "tocsin/win32.h: InterlockedIncrement, InterlockedExchange, InterlockedCompareExchange");
+};
+
 }  // namespace lab

@@ -33,6 +33,12 @@ struct windows_semaphore : handle_semaphores {
     };
 };
 
+struct windows_interlocked : interlocked_functions {
+    static constexpr contestant_info info =
+        interlocked_info("windows_interlocked", "Interlocked", role::peer,
+                         "InterlockedIncrement, InterlockedExchange, InterlockedCompareExchange");
+};
+
 class srw_monitor {
 public:
     void lock() noexcept { AcquireSRWLockExclusive(&lock_); }

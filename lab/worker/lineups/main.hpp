@@ -34,7 +34,7 @@ using lineup = contestants<
     std_latch, std_mutex, pthread_mutex, group_one_cond, group_cond_each, group_futex, group_atomic,
     std_cond_flags, std_cond_queue, std_cond_queues, tocsin_one_channel, eventfd_poll, pipe_poll, pipe_select,
     eventfd_epoll, tocsin_wait_any, tocsin_coalesced, tocsin_semaphore, tocsin_co_await, tocsin_co_await_one,
-    tocsin_sender, tocsin_c, tocsin_win32, tocsin_win32_semaphore, tocsin_try_wait, hand_made_async,
-    hand_made_resumed, rejected_futex_word, rejected_one_by_one, rejected_no_spin>;
+    tocsin_sender, tocsin_c, tocsin_win32, tocsin_win32_semaphore, tocsin_interlocked, tocsin_try_wait,
+    hand_made_async, hand_made_resumed, rejected_futex_word, rejected_one_by_one, rejected_no_spin>;
 
 }  // namespace lab

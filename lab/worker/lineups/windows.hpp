@@ -15,10 +15,11 @@
 
 namespace lab {
 
-using lineup = contestants<floor_contestant, exchange_contestant, tocsin_default, tocsin_long_spin,
-                           tocsin_handler, tocsin_gathering, raw_futex, tracked_futex, futex_relay,
-                           windows_event, windows_semaphore, srw_cond, critical_section_cond, std_cond,
-                           srw_lock, critical_section_lock, std_mutex, group_one_cond, group_cond_each,
-                           group_futex, std_cond_flags, std_cond_queue, std_cond_queues, tocsin_one_channel>;
+using lineup =
+    contestants<floor_contestant, exchange_contestant, tocsin_default, tocsin_long_spin, tocsin_handler,
+                tocsin_gathering, raw_futex, tracked_futex, futex_relay, windows_event, windows_semaphore,
+                windows_interlocked, srw_cond, critical_section_cond, std_cond, srw_lock,
+                critical_section_lock, std_mutex, group_one_cond, group_cond_each, group_futex,
+                std_cond_flags, std_cond_queue, std_cond_queues, tocsin_one_channel>;
 
 }  // namespace lab

@@ -42,7 +42,8 @@ struct wait_many : scenario_of<wait_many, event_groups> {
             .name = "wait_many",
             .question = "What does it cost to wait for several events at once?",
             .method =
-                "ready: one thread sets the last of n auto events and waits for any, in batches. comes: it "
+                "ready: one thread sets the last of n auto events and waits for any, in batches. "
+                "ready_first: the same, but all n are set, and it takes the first. comes: it "
                 "waits for any of n; another thread, on another core, sets them in turn and waits for the "
                 "answer: a round trip. all: each round the other sets all n, one after the other, and it "
                 "waits for all; time per round. comes_one_core, all_one_core: the same with both on one "
@@ -55,7 +56,8 @@ struct wait_many : scenario_of<wait_many, event_groups> {
                         syscalls_column},
             .cases = cases(),
             .floor =
-                "ready: two exchanges, as for a single event; on one core: a futex hand-off there and "
+                "ready, ready_first: two exchanges, as for a single event; on one core: a futex hand-off "
+                "there and "
                 "back; else a cache line that goes there and back",
         };
         return about;
@@ -63,7 +65,7 @@ struct wait_many : scenario_of<wait_many, event_groups> {
 
     static std::vector<scenario_case> cases() {
         std::vector<scenario_case> all;
-        for (const char* what : {"ready", "comes", "comes_one_core", "all", "all_one_core"}) {
+        for (const char* what : {"ready", "ready_first", "comes", "comes_one_core", "all", "all_one_core"}) {
             for (const std::uint64_t events : {2u, 8u, 64u}) {
                 parameters given{{"what", what}};
                 given.add("events", events);
@@ -74,12 +76,13 @@ struct wait_many : scenario_of<wait_many, event_groups> {
         return all;
     }
 
+    static bool is_ready(std::string_view what) { return what.starts_with("ready"); }
     static bool on_one_core(std::string_view what) { return what.ends_with("_one_core"); }
 
     template <class C>
     static std::string refuses_contestant(const parameters& given) {
         const std::string& what = given.text("what");
-        return what != "ready" && !on_one_core(what) && usable_cores().size() < 2 ? "needs two cores" : "";
+        return !is_ready(what) && !on_one_core(what) && usable_cores().size() < 2 ? "needs two cores" : "";
     }
 
     template <class Group>
@@ -90,7 +93,7 @@ struct wait_many : scenario_of<wait_many, event_groups> {
 
     static void run_floor(context& run) {
         const std::string& what = run.given.text("what");
-        if (what == "ready") {
+        if (is_ready(what)) {
             pin_to_nth(0);
             std::atomic<std::uint8_t> byte{0};
             time_batches(run, "time", byte, [](auto& word) { physical::two_exchanges(word); });
@@ -103,7 +106,7 @@ struct wait_many : scenario_of<wait_many, event_groups> {
 
     template <class Group>
     static void run_with(context& run) {
-        if (run.given.text("what") == "ready")
+        if (is_ready(run.given.text("what")))
             run_ready<Group>(run);
         else
             run_two<Group>(run);
@@ -112,12 +115,16 @@ struct wait_many : scenario_of<wait_many, event_groups> {
     template <class Group>
     static void run_ready(context& run) {
         struct {
-            std::size_t last;
+            std::size_t taken;
             Group group;
         } subject{run.given.number("events") - 1, Group(run.given.number("events"))};
+        if (run.given.text("what") == "ready_first") {
+            for (std::size_t i = 1; i <= subject.taken; ++i) subject.group.set(i);
+            subject.taken = 0;
+        }
         pin_to_nth(0);
         time_batches(run, "time", subject, [](auto& one) {
-            one.group.set(one.last);
+            one.group.set(one.taken);
             (void)one.group.wait_any();
         });
     }

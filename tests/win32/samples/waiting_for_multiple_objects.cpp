@@ -36,7 +36,7 @@ int main(void) {
         return 1;
     }
 
-    dwEvent = WaitForMultipleObjects(2, ghEvents, FALSE, 5000);
+    dwEvent = WaitForMultipleObjects(2, ghEvents, FALSE, INFINITE);
     switch (dwEvent) {
         case WAIT_OBJECT_0 + 0: printf("First event was signaled.\n"); break;
         case WAIT_OBJECT_0 + 1: printf("Second event was signaled.\n"); break;
