@@ -183,7 +183,7 @@ bool announce(const shared_view& object) {
 
 // Tells those who sleep of tokens that the dead have left. A thread that has slept may have been woken for several
 // reasons at once, and one of the kernel's wakes may have been spent on it (dies-5).
-void pass_on(const shared_view& object, const shared_slot& own) noexcept {
+void pass_news_on(const shared_view& object, const shared_slot& own) noexcept {
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& other = object.slots[i];
         if (&other == &own) continue;
@@ -198,7 +198,7 @@ class news {
 public:
     news(const shared_view& object, const shared_slot& own) noexcept : object_(object), own_(own) {}
     ~news() {
-        if (slept) pass_on(object_, own_);
+        if (slept) pass_news_on(object_, own_);
     }
     news(const news&) = delete;
     news& operator=(const news&) = delete;

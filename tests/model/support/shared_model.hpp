@@ -76,7 +76,7 @@ inline void holds_always_and_settles(const model::test_body& program) {
 }
 // For more threads: executions that are drawn at random.
 inline void holds_when_drawn_and_settles(const model::test_body& program) {
-    const std::uint64_t executions = std::getenv("TOCSIN_PROVE") != nullptr ? 2'000'000 : 40'000;
+    const std::uint64_t executions = std::getenv("TOCSIN_PROVE") != nullptr ? 1'000'000 : 40'000;
     explore_both("random", without_spurious_returns(model::options::drawn(executions)),
                  with_a_kernel(program));
     explore_both("pct", without_spurious_returns(model::options::priorities(executions)),
