@@ -6,6 +6,10 @@
 //     auto how = co_await tocsin::asio::async_wait_any(executor, {.until = 5s}, shutdown, job, asio::use_awaitable);
 //     std::future<tocsin::wait_status> both = tocsin::asio::async_wait_all(executor, left, right, asio::use_future);
 //
+// To wait for several things, use async_wait_any(), not Asio's operator `||`. The operator waits for all of them and
+// cancels the others when one has ended. If another one has ended by then, too, its result is lost: an item of a
+// channel, a permit, or the signal of an auto-reset event. async_wait_any() takes one thing only.
+//
 // This header uses the standalone Asio, or Boost's if the macro TOCSIN_BOOST_ASIO is defined or if only Boost's is
 // found. Per-operation cancellation needs a version that has cancellation slots (Asio 1.19, Boost 1.77).
 //

@@ -39,17 +39,21 @@ class Builder:
 
     def cpp(self, code, name):
         """Needs no tool but the compiler; Asio only where the program includes it."""
-        if "<asio/" in code and not self.has_asio():
+        if "<asio/" in code and not self.compiles("#include <asio/io_context.hpp>\n"):
             raise Missing("Asio (Debian's libasio-dev)")
+        # Asio 1.22 has no coroutines if the compiler is clang.
+        if "<asio/awaitable.hpp>" in code and not self.compiles("#include <asio/awaitable.hpp>\n"
+                                                                "asio::awaitable<void> wait();\n"):
+            raise Missing("an Asio that has coroutines with this compiler")
         source, program = self.work / f"{name}.cpp", self.work / name
         source.write_text(code)
         run([self.compiler, "-std=c++20", "-Wall", "-Wextra", "-pthread", *self.definitions, "-I",
              self.tree / "include", source, self.library, "-o", program])
         return run([program])
 
-    def has_asio(self):
+    def compiles(self, code):
         probe = self.work / "asio.cpp"
-        probe.write_text("#include <asio/io_context.hpp>\n")
+        probe.write_text(code)
         command = [self.compiler, "-std=c++20", "-fsyntax-only", probe]
         return subprocess.run(command, capture_output=True).returncode == 0
 

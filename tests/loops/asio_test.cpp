@@ -6,6 +6,7 @@
 #include "sanitizer.hpp"
 
 #include <tocsin/asio.hpp>
+#include <tocsin/channel.hpp>
 #include <tocsin/driver.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
@@ -306,6 +307,40 @@ TEST(AsioWait, CanBeAwaited) {
     producer.join();
     EXPECT_EQ(taken, 100);
     EXPECT_TRUE(in_place);
+}
+
+// With Asio's operator `||` over a receive and a timer, both may happen, and the item is lost.
+TEST(AsioWait, AnItemIsNotLostThoughATimeoutPassesWithIt) {
+    net::io_context context;
+    constexpr int count = 300;
+    tocsin::channel<int> items(count);
+    int expected = 0;
+    int timeouts = 0;
+    const auto consume = [&]() -> net::awaitable<void> {
+        auto next = items.receiving();
+        while (expected != count) {
+            const auto how = co_await async_wait_any(context, {.until = 200us}, next, net::use_awaitable);
+            if (how.status == wait_status::timed_out) {
+                ++timeouts;
+            } else {
+                EXPECT_EQ(*next, expected);
+                ++expected;
+            }
+        }
+    };
+    const auto produce = [&]() -> net::awaitable<void> {
+        net::steady_timer pause(context);
+        for (int i = 0; i != count; ++i) {
+            pause.expires_after(200us);
+            co_await pause.async_wait(net::use_awaitable);
+            EXPECT_EQ(items.try_send(i), tocsin::channel_status::done);
+        }
+    };
+    net::co_spawn(context, consume(), net::detached);
+    net::co_spawn(context, produce(), net::detached);
+    context.run();
+    EXPECT_EQ(expected, count);
+    EXPECT_GT(timeouts, 0);
 }
 
 #if defined(HAS_SLOTS)
