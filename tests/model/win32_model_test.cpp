@@ -4,6 +4,7 @@
 #include "handle_cache.hpp"
 #include "handle_table.hpp"
 #include "mutex_state.hpp"
+#include "permits.hpp"
 #include "shared_lock.hpp"
 #include "support/library_model.hpp"
 
@@ -515,6 +516,76 @@ TEST(win32_model, AReleaseWithALimitKeepsItAndTellsTheCountBefore) {
         const int left = permits.try_acquire() ? 1 : 0;
         r.check(given[0] + given[1] == taken + left && !permits.try_acquire(),
                 "as many in as out, and at most one");
+    });
+}
+
+// The rest of these models: up to four permits are near, the others beyond.
+using permits = win32::basic_permits<4>;
+
+bool take(permits& of) {
+    if (!of.near.try_acquire()) return false;
+    of.took_one();
+    return true;
+}
+int take_all(permits& of) {
+    int taken = 0;
+    while (take(of)) ++taken;
+    return taken;
+}
+
+TEST(win32_model, ReleasesThatFitAreNotRefused) {
+    holds(3, [](run& r) {
+        permits of(3, 6);
+        plain<int> taken{0};
+        r.spawn("one", [&] { model::check(of.release(1, nullptr), "the first fits"); });
+        r.spawn("two", [&] {
+            std::int32_t before = -1;
+            model::check(of.release(2, &before), "the others fit");
+            model::check(before >= 2 && before <= 4, "how many there were");
+        });
+        r.spawn("taker", [&] { taken = take(of) ? 1 : 0; });
+        r.join_all();
+        r.check(taken == 1 && take_all(of) == 5, "as many in as out");
+    });
+}
+
+TEST(win32_model, ReleasesNeverExceedTheMaximum) {
+    holds(3, [](run& r) {
+        permits of(0, 5);
+        plain<int> given[2]{};
+        r.spawn("one", [&] { given[0] = of.release(1, nullptr) ? 1 : 0; });
+        r.spawn("all", [&] { given[1] = of.release(5, nullptr) ? 5 : 0; });
+        r.join_all();
+        const int all = given[0] + given[1];
+        r.check((all == 1 || all == 5) && !of.release(6 - all, nullptr) && take_all(of) == all,
+                "one of the two is refused, and gives nothing");
+    });
+}
+
+TEST(win32_model, PermitsBeyondComeNearOnce) {
+    holds(3, [](run& r) {
+        permits of(6, 6);
+        plain<int> given{0};
+        for (int i = 0; i != 2; ++i) {
+            r.spawn("taker", [&] { model::check(take(of), "many are near"); });
+        }
+        r.spawn("giver", [&] { given = of.release(1, nullptr) ? 1 : 0; });
+        r.join_all();
+        r.check(take_all(of) == 4 + given, "none is lost, and none is there twice");
+    });
+}
+
+TEST(win32_model, APermitThatIsGivenBackIsThereAgain) {
+    holds(3, [](run& r) {
+        permits of(6, 6);
+        plain<int> given{0};
+        r.spawn("undecided", [&] {
+            model::check(of.near.try_acquire(), "many are near");
+            of.give_back();
+        });
+        r.spawn("giver", [&] { given = of.release(1, nullptr) ? 1 : 0; });
+        r.join_all();
+        r.check(take_all(of) == 6 + given, "none is lost");
     });
 }
 

@@ -1,69 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events and semaphores: each handle names an event or a semaphore of tocsin. Those objects and the table of handles
-// contain all the concurrency, except for semaphores that count further than tocsin's (object.hpp).
+// contain all the concurrency, except for semaphores that count further than tocsin's (permits.hpp).
 //
 // Checked by: tests/win32_unit/handles_test.cpp, tests/win32.
 #include "object.hpp"
 
-#include <algorithm>
-#include <mutex>
-
 namespace tocsin::win32 {
-
-LONG semaphore_object::near() noexcept {
-    // no order: a count, which the caller passes on or checks again
-    return static_cast<LONG>(detail::semaphore_state::free_permits(word().load(std::memory_order_relaxed)));
-}
-
-bool semaphore_object::release(LONG count, LONG& before) noexcept {
-    std::uint32_t seen = 0;
-    if (most <= most_near) {
-        if (count > most) return false;
-        const bool done = detail::semaphore_try_release(word(), static_cast<std::uint32_t>(count),
-                                                        static_cast<std::uint32_t>(most), seen);
-        before = static_cast<LONG>(seen);
-        return done;
-    }
-    const std::lock_guard held(lock_);
-    const LONG beyond = beyond_.load(std::memory_order_relaxed);  // no order: under the lock
-    const LONG now = near();
-    if (now > most - beyond || count > most - beyond - now) return false;
-    const LONG here = std::min(count, most_near - now);
-    before = now + beyond;
-    if (count != here)
-        beyond_.store(beyond + (count - here), std::memory_order_relaxed);  // no order: the same
-    if (here == 0) return true;
-    // Takers may make the count less meanwhile, but nobody else adds to it.
-    (void)detail::semaphore_try_release(word(), static_cast<std::uint32_t>(here),
-                                        static_cast<std::uint32_t>(most_near), seen);
-    before = static_cast<LONG>(seen) + beyond;
-    return true;
-}
-
-bool semaphore_object::is_full() noexcept {
-    // no order: a guess; the release decides
-    return near() >= most - beyond_.load(std::memory_order_relaxed);
-}
-
-void semaphore_object::give_back() noexcept {
-    std::uint32_t seen = 0;
-    const auto most_ever = static_cast<std::uint32_t>(most_near);
-    if (most <= most_near) return (void)detail::semaphore_try_release(word(), 1, most_ever, seen);
-    const std::lock_guard held(lock_);
-    if (detail::semaphore_try_release(word(), 1, most_ever, seen)) return;
-    beyond_.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock
-}
-
-void semaphore_object::move_near() noexcept {
-    const std::lock_guard held(lock_);
-    const LONG beyond = beyond_.load(std::memory_order_relaxed);  // no order: under the lock
-    const LONG moved = std::min(beyond, most_near - near());
-    if (moved == 0) return;
-    beyond_.store(beyond - moved, std::memory_order_relaxed);  // no order: the same
-    std::uint32_t seen = 0;
-    (void)detail::semaphore_try_release(word(), static_cast<std::uint32_t>(moved),
-                                        static_cast<std::uint32_t>(most_near), seen);
-}
 
 namespace {
 
@@ -83,11 +25,18 @@ DWORD event_flags(BOOL manual_reset, BOOL initially_set) noexcept {
 }
 
 template <class Act>
-BOOL with_event(HANDLE handle, Act act) noexcept {
+[[gnu::noinline]] BOOL with_event_slow(HANDLE handle, Act act) noexcept {
     const brief_use use(handle);
     auto* const found = of_kind<event_object>(use, kind::event, EVENT_MODIFY_STATE);
     if (found == nullptr) return FALSE;
     act(found->state);
+    return TRUE;
+}
+template <class Act>
+BOOL with_event(HANDLE handle, Act act) noexcept {
+    cached_use use(handle, EVENT_MODIFY_STATE);
+    if (!use.is(kind::event)) return with_event_slow(handle, act);
+    use.with<event_object>([&](event_object& found) { act(found.state); });
     return TRUE;
 }
 
@@ -96,6 +45,15 @@ HANDLE create_semaphore(const object_name& name, LONG initial, LONG maximum, DWO
         return no_handle(ERROR_INVALID_PARAMETER);
     return create(name, kind::semaphore, granted(access),
                   [&] { return new semaphore_object(initial, maximum); });
+}
+
+[[gnu::noinline]] BOOL release_slow(HANDLE semaphore, LONG count, LPLONG previous) noexcept {
+    const brief_use use(semaphore);
+    auto* const found = of_kind<semaphore_object>(use, kind::semaphore, SEMAPHORE_MODIFY_STATE);
+    if (found == nullptr) return FALSE;
+    if (count <= 0) return fail(ERROR_INVALID_PARAMETER);
+    if (!found->permits.release(count, previous)) return fail(ERROR_TOO_MANY_POSTS);
+    return TRUE;
 }
 
 }  // namespace
@@ -163,14 +121,12 @@ HANDLE OpenSemaphoreW(DWORD access, BOOL, LPCWSTR name) {
 }
 
 BOOL ReleaseSemaphore(HANDLE semaphore, LONG count, LPLONG previous) {
-    const brief_use use(semaphore);
-    auto* const found = of_kind<semaphore_object>(use, kind::semaphore, SEMAPHORE_MODIFY_STATE);
-    if (found == nullptr) return FALSE;
-    if (count <= 0) return fail(ERROR_INVALID_PARAMETER);
-    LONG before = 0;
-    if (!found->release(count, before)) return fail(ERROR_TOO_MANY_POSTS);
-    if (previous != nullptr) *previous = before;
-    return TRUE;
+    cached_use cached(semaphore, SEMAPHORE_MODIFY_STATE);
+    if (!cached.is(kind::semaphore) || count <= 0) return release_slow(semaphore, count, previous);
+    bool done = false;
+    cached.with<semaphore_object>(
+        [&](semaphore_object& found) { done = found.permits.release(count, previous); });
+    return done ? TRUE : fail(ERROR_TOO_MANY_POSTS);
 }
 
 }  // extern "C"

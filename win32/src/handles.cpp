@@ -137,7 +137,7 @@ bool close_if(HANDLE handle, IsRight is_right) noexcept {
         const handle_use look(handle);
         if (!look || !is_right(look->what)) return false;
     }
-    const handle_table::number number = handle_use::number_of(handle);
+    const handle_table::number number = number_of(handle);
     handle_slot* const slot = the_handles.close(number);
     if (slot == nullptr) return false;
     forget_here(number);

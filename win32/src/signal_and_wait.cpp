@@ -33,7 +33,7 @@ public:
     // 0, or why the object can't be signaled.
     DWORD error() noexcept {
         if (signal_.what == kind::mutex && !is_owned_by(signal_, self_)) return ERROR_NOT_OWNER;
-        if (signal_.what == kind::semaphore && static_cast<semaphore_object&>(signal_).is_full())
+        if (signal_.what == kind::semaphore && static_cast<semaphore_object&>(signal_).permits.is_full())
             return ERROR_TOO_MANY_POSTS;
         return 0;
     }
@@ -77,8 +77,7 @@ private:
             case kind::mutex: static_cast<mutex_object&>(signal_).release(*self_); return true;
             default: break;
         }
-        LONG before = 0;
-        return static_cast<semaphore_object&>(signal_).release(1, before);
+        return static_cast<semaphore_object&>(signal_).permits.release(1, nullptr);
     }
 
     object& signal_;

@@ -16,9 +16,9 @@
 //       that had queued the call. The wait then starts again, with the same deadline. If the wait has not yet signaled
 //       its object (signal_and_wait.cpp), it does so when its thread is queued again, as it would have done without the
 //       call.
-//   win32_wait-5  A wait for any first looks at its objects by way of the thread's cache (handle_cache.hpp), without a
-//       use of each. If a handle isn't in the cache, or no object is ready, the wait begins again, with uses. So it
-//       takes an object only once it has found all handles valid, as Windows does.
+//   win32_wait-5  A wait for one or for any first looks at its objects by way of the thread's cache (handle_cache.hpp),
+//       without a use of each. If a handle isn't in the cache, or no object is ready, the wait begins again, with uses.
+//       So it takes an object only once it has found all handles valid, as Windows does.
 //
 // Checked by: tests/win32_unit/mutex_test.cpp, handle_cache_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp
 // (win32_wait-1), tests/win32.
@@ -44,7 +44,7 @@ source source_of(object& what) noexcept {
     switch (what.what) {
         case kind::event:
         case kind::timer: return static_cast<event_object&>(what).state;
-        case kind::semaphore: return static_cast<semaphore_object&>(what).permits;
+        case kind::semaphore: return static_cast<semaphore_object&>(what).permits.near;
         case kind::mutex: return static_cast<mutex_object&>(what).state.free();
         case kind::thread: return static_cast<thread&>(what).ended;
         case kind::descriptor: {
@@ -64,7 +64,7 @@ void give_back(object& what) noexcept {
             if (state.mode() == reset_mode::auto_reset) state.set();
             break;
         }
-        case kind::semaphore: static_cast<semaphore_object&>(what).give_back(); break;
+        case kind::semaphore: static_cast<semaphore_object&>(what).permits.give_back(); break;
         case kind::mutex: static_cast<mutex_object&>(what).state.undo_take(); break;
         default: break;
     }
@@ -157,7 +157,10 @@ DWORD wait_for_any(std::span<object* const> objects, bool has_descriptor, thread
         index = wait.index;
         if (how != WAIT_TIMEOUT || owned == objects.end()) return how;
     }
-    if (owned == objects.end()) return alertable && self->run_queued() ? WAIT_IO_COMPLETION : WAIT_TIMEOUT;
+    if (owned == objects.end()) {
+        const bool called = self != nullptr && alertable && self->run_queued();
+        return called ? WAIT_IO_COMPLETION : WAIT_TIMEOUT;
+    }
     index = others.size();
     return enter_again(**owned);
 }
@@ -234,9 +237,9 @@ DWORD error_of_wait(const Use& use) noexcept {
 // Takes an event or a semaphore.
 bool try_take_cached(object& what) noexcept {
     if (what.what == kind::event) return static_cast<event_object&>(what).state.try_wait();
-    auto& semaphore = static_cast<semaphore_object&>(what);
-    if (!semaphore.permits.try_acquire()) return false;
-    semaphore.took_one();
+    auto& permits = static_cast<semaphore_object&>(what).permits;
+    if (!permits.near.try_acquire()) return false;
+    permits.took_one();
     return true;
 }
 
@@ -244,22 +247,36 @@ bool try_take_cached(object& what) noexcept {
 // nothing is ready or a handle isn't in the cache, returns false, and has done nothing.
 bool take_any_cached(std::size_t count, const HANDLE* handles, std::size_t& index) noexcept {
     handle_cache* const cache = this_cache;
-    if (cache == nullptr || cache->is_busy || count > handle_cache::size()) return false;
-    object* objects[handle_cache::size()];
-    for (std::size_t i = 0; i != count; ++i) {
-        const handle_slot* const slot = cache->find(handle_use::number_of(handles[i]));
+    if (cache == nullptr || cache->is_busy) return false;
+    // All at once, and the last first, so that the loop ends with the object that is looked at first.
+    const handle_slot* slot = nullptr;
+    for (std::size_t i = count; i-- != 0;) {
+        slot = cache->find(number_of(handles[i]));
         if (slot == nullptr || (slot->access & SYNCHRONIZE) == 0) return false;
-        objects[i] = static_cast<object*>(static_cast<void*>(slot->object));
     }
     cache->is_busy = true;
-    for (index = 0; index != count && !try_take_cached(*objects[index]);) ++index;
+    bool taken = false;
+    for (index = 0;;) {
+        taken = try_take_cached(*static_cast<object*>(static_cast<void*>(slot->object)));
+        if (taken || ++index == count) break;
+        slot = cache->find(number_of(handles[index]));
+        if (slot == nullptr) break;  // another thread has closed it meanwhile
+    }
     cache->is_busy = false;
-    return index != count;
+    return taken;
+}
+
+// The same for one. `is_there` says whether the handle is in the cache.
+bool take_cached(HANDLE handle, bool& is_there) noexcept {
+    cached_use use(handle, SYNCHRONIZE);
+    is_there = bool(use);
+    bool taken = false;
+    if (is_there) use.with<object>([&](object& what) { taken = try_take_cached(what); });
+    return taken;
 }
 
 DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD milliseconds, bool alertable,
                     std::size_t& index) {
-    if (!all && take_any_cached(count, handles, index)) return WAIT_OBJECT_0;
     small_array<handle_use, MAXIMUM_WAIT_OBJECTS> uses(count);
     small_array<object*, MAXIMUM_WAIT_OBJECTS> objects(count);
     bool has_mutex = false;
@@ -320,6 +337,24 @@ DWORD wait_for_one(HANDLE handle, DWORD milliseconds, bool alertable) {
     return wait.run();
 }
 
+[[gnu::noinline]] DWORD wait_for_one_slow(HANDLE handle, DWORD milliseconds, BOOL alertable) {
+    auto wait = [&] { return wait_for_one(handle, milliseconds, alertable != 0); };
+    return caught(wait);
+}
+
+[[gnu::noinline]] DWORD wait_for_many_slow(std::size_t count, const HANDLE* handles, bool all,
+                                           DWORD milliseconds, bool alertable, std::size_t& index) {
+    auto wait = [&] { return wait_for_many(count, handles, all, milliseconds, alertable, index); };
+    return caught(wait);
+}
+DWORD wait_for_handles(std::size_t count, const HANDLE* handles, BOOL all, DWORD milliseconds, BOOL alertable,
+                       std::size_t& index) {
+    if (count == 0 || handles == nullptr) return fail_wait(ERROR_INVALID_PARAMETER);
+    if (all == 0 && count <= handle_cache::size() && take_any_cached(count, handles, index))
+        return WAIT_OBJECT_0;
+    return wait_for_many_slow(count, handles, all != 0, milliseconds, alertable != 0, index);
+}
+
 }  // namespace
 }  // namespace tocsin::win32
 
@@ -328,8 +363,10 @@ using namespace tocsin::win32;
 extern "C" {
 
 DWORD WaitForSingleObjectEx(HANDLE handle, DWORD milliseconds, BOOL alertable) {
-    auto wait = [&] { return wait_for_one(handle, milliseconds, alertable != 0); };
-    return caught(wait);
+    bool is_there = false;
+    if (take_cached(handle, is_there)) return WAIT_OBJECT_0;
+    if (is_there && milliseconds == 0 && alertable == 0) return WAIT_TIMEOUT;
+    return wait_for_one_slow(handle, milliseconds, alertable);
 }
 DWORD WaitForSingleObject(HANDLE handle, DWORD milliseconds) {
     return WaitForSingleObjectEx(handle, milliseconds, FALSE);
@@ -337,12 +374,8 @@ DWORD WaitForSingleObject(HANDLE handle, DWORD milliseconds) {
 
 DWORD TocsinWaitForManyObjects(size_t count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds,
                                BOOL alertable, size_t* index) {
-    if (count == 0 || handles == nullptr) return fail_wait(ERROR_INVALID_PARAMETER);
     std::size_t taken = 0;
-    auto wait = [&] {
-        return wait_for_many(count, handles, wait_all != 0, milliseconds, alertable != 0, taken);
-    };
-    const DWORD how = caught(wait);
+    const DWORD how = wait_for_handles(count, handles, wait_all, milliseconds, alertable, taken);
     if (index != nullptr && wait_all == 0 && (how == WAIT_OBJECT_0 || how == WAIT_ABANDONED_0))
         *index = taken;
     return how;
@@ -350,8 +383,8 @@ DWORD TocsinWaitForManyObjects(size_t count, const HANDLE* handles, BOOL wait_al
 DWORD WaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, BOOL wait_all, DWORD milliseconds,
                                BOOL alertable) {
     if (count > MAXIMUM_WAIT_OBJECTS) return fail_wait(ERROR_INVALID_PARAMETER);
-    size_t index = 0;
-    const DWORD how = TocsinWaitForManyObjects(count, handles, wait_all, milliseconds, alertable, &index);
+    std::size_t index = 0;
+    const DWORD how = wait_for_handles(count, handles, wait_all, milliseconds, alertable, index);
     const bool took_one = wait_all == 0 && (how == WAIT_OBJECT_0 || how == WAIT_ABANDONED_0);
     return took_one ? how + static_cast<DWORD>(index) : how;
 }

@@ -31,7 +31,7 @@ inline bool try_take(object& what) noexcept {
     switch (what.what) {
         case kind::event:
         case kind::timer: return static_cast<event_object&>(what).state.try_wait();
-        case kind::semaphore: return static_cast<semaphore_object&>(what).permits.try_acquire();
+        case kind::semaphore: return static_cast<semaphore_object&>(what).permits.near.try_acquire();
         case kind::mutex: return static_cast<mutex_object&>(what).state.free().try_wait();
         case kind::thread: return static_cast<thread&>(what).ended.try_wait();
         default: return false;
@@ -45,7 +45,7 @@ source source_of(object& what) noexcept;
 inline DWORD begin_taken(object& what, thread* self) noexcept {
     if (what.what == kind::mutex)
         return static_cast<mutex_object&>(what).begin(*self) ? WAIT_ABANDONED_0 : WAIT_OBJECT_0;
-    if (what.what == kind::semaphore) static_cast<semaphore_object&>(what).took_one();
+    if (what.what == kind::semaphore) static_cast<semaphore_object&>(what).permits.took_one();
     return WAIT_OBJECT_0;
 }
 // The same for a thread that this layer may not know yet. Returns WAIT_FAILED if there is no memory to make the thread
