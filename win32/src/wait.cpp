@@ -157,7 +157,10 @@ DWORD wait_for_any(std::span<object* const> objects, bool has_descriptor, thread
         index = wait.index;
         if (how != WAIT_TIMEOUT || owned == objects.end()) return how;
     }
-    if (owned == objects.end()) return alertable && self->run_queued() ? WAIT_IO_COMPLETION : WAIT_TIMEOUT;
+    if (owned == objects.end()) {
+        const bool called = self != nullptr && alertable && self->run_queued();
+        return called ? WAIT_IO_COMPLETION : WAIT_TIMEOUT;
+    }
     index = others.size();
     return enter_again(**owned);
 }
