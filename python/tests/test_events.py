@@ -320,13 +320,13 @@ class Conditions(unittest.TestCase):
 
         def wait():
             with condition:
-                results.append(condition.wait(0.01))
+                results.append(condition.wait(0.5))
 
         with support.Threads(1, wait) as threads:
             # The thread times out while this one has the lock, and is still on the list.
             support.wait_for(lambda: condition._waiters)
             with condition:
-                time.sleep(0.1)  # there is no fact to wait for: a thread that waits for the lock looks like any other
+                time.sleep(0.7)  # there is no fact to wait for: a thread that waits for the lock looks like any other
                 condition.notify()
             threads.join()
         self.assertEqual(results, [True])
