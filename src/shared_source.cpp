@@ -49,6 +49,7 @@
 // Checked by: tests/unit/shared_source_test.cpp.
 #include "core/async/background.hpp"
 #include "core/shared/token_queue.hpp"
+#include "core/sync/fork.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "platform/futex/futex.hpp"
 
@@ -145,7 +146,7 @@ struct all_keepers {
 };
 
 constinit never_destroyed<all_keepers> keepers;
-const core::renewed_in_child<keepers> keepers_renewed;
+const core::in_child renews_keepers(core::child_duty::keepers, core::renew<keepers>);
 
 void give_back(const core::shared_view& object) noexcept {
     // It throws only if another process changes the object without end. Then the token is that process's to lose.
