@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes share a semaphore: the child releases, the parent waits. Either may be killed at any time.
+// Two processes share a semaphore: the child releases, the parent waits, also beside an event of its own. Either may be
+// killed at any time.
+#include <tocsin/event.hpp>
 #include <tocsin/shared_memory.hpp>
 #include <tocsin/shared_semaphore.hpp>
+#include <tocsin/wait.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -21,7 +24,9 @@ int main() try {
         _exit(0);
     }
     jobs.acquire();
-    const bool second = jobs.try_acquire_for(std::chrono::seconds(10));
+    tocsin::manual_reset_event quit;
+    const auto how = tocsin::wait_any({.until = std::chrono::seconds(10)}, quit, jobs);
+    const bool second = how.status == tocsin::wait_status::signaled && how.index == 1;
     waitpid(child, nullptr, 0);
     std::printf("two jobs came from the other process\n");
     return second ? 0 : 1;

@@ -290,7 +290,8 @@ template <class Result, std::size_t N, detail::wait_needs Needs>
 class [[nodiscard]] async_wait_op : detail::pending_base {
 public:
     template <class... Sources>
-    async_wait_op(const limits& how, bool all, Sources&... from) noexcept
+    async_wait_op(const limits& how, bool all,
+                  Sources&... from) noexcept(detail::become_sources_quietly<Sources&...>)
         : pending_base(sources_, {detail::wait_form::awaited, all, Needs}, how,
                        {memory_.slots, buckets_, memory_.descriptors}),
           sources_{source(from)...} {}
@@ -330,7 +331,7 @@ private:
 namespace detail {
 
 template <class Result, bool Limited, class... Sources>
-auto make_op(const limits& how, bool all, Sources&... from) noexcept {
+auto make_op(const limits& how, bool all, Sources&... from) noexcept(become_sources_quietly<Sources&...>) {
     using op = async_wait_op<Result, sizeof...(Sources), needs_of<Sources...>(Limited)>;
     if constexpr (are_sources<Sources...>()) {
         return op(how, all, from...);
@@ -351,12 +352,12 @@ concept names_an_event =
 // copy a time point of a clock of your own, so do not destroy the time point before the wait has ended.
 template <class Source>
     requires detail::one_by_one<Source>
-auto async_wait(const limits& how, Source&& from) noexcept {
+auto async_wait(const limits& how, Source&& from) noexcept(detail::become_sources_quietly<Source&>) {
     return detail::make_op<wait_status, true, Source>(how, false, from);
 }
 template <class Source>
     requires detail::no_limits_first<Source>
-auto async_wait(Source&& from) noexcept {
+auto async_wait(Source&& from) noexcept(detail::become_sources_quietly<Source&>) {
     if constexpr (detail::names_an_event<Source>) {
         return async_event_wait<std::remove_reference_t<Source>>(from);
     } else {
@@ -365,22 +366,24 @@ auto async_wait(Source&& from) noexcept {
 }
 template <class... Sources>
     requires detail::one_by_one<Sources...>
-auto async_wait_any(const limits& how, Sources&&... from) noexcept {
+auto async_wait_any(const limits& how,
+                    Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_op<any_result, true, Sources...>(how, false, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
-auto async_wait_any(Sources&&... from) noexcept {
+auto async_wait_any(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_op<any_result, false, Sources...>(limits(), false, from...);
 }
 template <class... Sources>
     requires detail::one_by_one<Sources...>
-auto async_wait_all(const limits& how, Sources&&... from) noexcept {
+auto async_wait_all(const limits& how,
+                    Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_op<wait_status, true, Sources...>(how, true, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
-auto async_wait_all(Sources&&... from) noexcept {
+auto async_wait_all(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_op<wait_status, false, Sources...>(limits(), true, from...);
 }
 

@@ -255,7 +255,7 @@ private:
 };
 
 template <bool All, class Limits, class... Arguments>
-auto make_sender(const limits& how, Arguments&... from) noexcept {
+auto make_sender(const limits& how, Arguments&... from) noexcept(become_sources_quietly<Arguments&...>) {
     if constexpr (are_sources<Arguments...>()) {
         return wait_sender(keep_wait<All, Limits>(how, from...));
     } else {
@@ -268,24 +268,25 @@ auto make_sender(const limits& how, Arguments&... from) noexcept {
 // A sender that waits for the first of its sources, as wait_any() does.
 template <class... Sources>
     requires detail::one_by_one<Sources...>
-auto as_sender(const limits& how, Sources&&... from) noexcept {
+auto as_sender(const limits& how, Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_sender<false, detail::kept_limits, Sources...>(how, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
-auto as_sender(Sources&&... from) noexcept {
+auto as_sender(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_sender<false, detail::kept_no_limits, Sources...>(limits(), from...);
 }
 
 // A sender that waits for all of its sources at once, as wait_all() does.
 template <class... Sources>
     requires detail::one_by_one<Sources...>
-auto as_sender_all(const limits& how, Sources&&... from) noexcept {
+auto as_sender_all(const limits& how,
+                   Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_sender<true, detail::kept_limits, Sources...>(how, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
-auto as_sender_all(Sources&&... from) noexcept {
+auto as_sender_all(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_sender<true, detail::kept_no_limits, Sources...>(limits(), from...);
 }
 

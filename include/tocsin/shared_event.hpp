@@ -28,8 +28,10 @@
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/shared_layout.hpp>
+#include <tocsin/detail/shared_source.hpp>
 #include <tocsin/detail/shared_tokens.hpp>
 #include <tocsin/detail/shared_waits.hpp>
+#include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
 #include <tocsin/stop_token.hpp>
 
@@ -86,6 +88,10 @@ public:
     // wait(), wait_for(), wait_until(), each also with a stop token: as those of manual_reset_event, but they may
     // throw (see above).
 
+    // As a source, for wait_any() and all other waits for the first of several sources but those of a wait_set:
+    // detail/shared_source.hpp says what such a wait costs and how it fails.
+    operator source() & TOCSIN_LIFETIMEBOUND { return detail::shared_source(header_, kind); }
+
 private:
     friend detail::shared_waits<shared_manual_reset_event>;
     // Of the word: src/shared_event.cpp.
@@ -141,6 +147,9 @@ public:
 
     // wait(), wait_for(), wait_until(), each also with a stop token: as those of auto_reset_event, but they may throw
     // (see above).
+
+    // As a source (see shared_manual_reset_event). The wait takes the event if it takes the source.
+    operator source() & TOCSIN_LIFETIMEBOUND { return detail::shared_source(object_.header, kind); }
 
 private:
     friend detail::shared_waits<shared_auto_reset_event>;

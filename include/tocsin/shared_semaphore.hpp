@@ -7,7 +7,9 @@
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/shared_layout.hpp>
+#include <tocsin/detail/shared_source.hpp>
 #include <tocsin/detail/shared_tokens.hpp>
+#include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
 #include <tocsin/stop_token.hpp>
 
@@ -75,6 +77,10 @@ public:
         return static_cast<std::ptrdiff_t>(object_.header.control.load(std::memory_order_relaxed) &
                                            0xFFFF'FFFF);
     }
+
+    // As a source, for wait_any() and all other waits for the first of several sources but those of a wait_set. The
+    // wait takes one permit if it takes the source. Cost and errors: detail/shared_source.hpp.
+    operator source() & TOCSIN_LIFETIMEBOUND { return detail::shared_source(object_.header, kind); }
 
 private:
     wait_status acquire_with(const deadline& until, const stop_token* stop) {

@@ -248,6 +248,8 @@ public:
         bool stays_ready;
         // Calls the object's label(), or is null if the type has none.
         source_label (*label)(const void* object) noexcept = nullptr;
+        // Makes ready again what a wait had taken that was then destroyed, or is null if it stays taken.
+        void (*give_back)(void* object) noexcept = nullptr;
     };
 
     // An empty source, for arrays that are filled at run time. A wait that is given one throws std::invalid_argument

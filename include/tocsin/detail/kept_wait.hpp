@@ -41,7 +41,7 @@ struct kept_source {
 };
 
 template <class Argument>
-auto keep_source(Argument& from) noexcept {
+auto keep_source(Argument& from) noexcept(become_sources_quietly<Argument&>) {
     if constexpr (settable_event<Argument> || waitable<Argument>) {
         return kept_reference<Argument>{std::addressof(from)};
     } else {
@@ -76,7 +76,7 @@ public:
     static constexpr bool may_fail = All || has_limits || (Kept::is_polled || ...);
 
     template <class... Arguments>
-    explicit kept_wait(const limits& how, Arguments&... from) noexcept
+    explicit kept_wait(const limits& how, Arguments&... from) noexcept(become_sources_quietly<Arguments&...>)
         : limits_(how), sources_(keep_source(from)...) {}
 
     void serve_by(const chosen_driver& which) noexcept { driver_ = which; }
@@ -108,7 +108,7 @@ private:
 
 // `Arguments` are the deduced types of forwarding references.
 template <bool All, class Limits, class... Arguments>
-auto keep_wait(const limits& how, Arguments&... from) noexcept {
+auto keep_wait(const limits& how, Arguments&... from) noexcept(become_sources_quietly<Arguments&...>) {
     using kept = kept_wait<All, Limits, decltype(keep_source(from))...>;
     return kept(how, from...);
 }

@@ -133,8 +133,14 @@ constexpr bool are_sources() {
     }(std::index_sequence_for<Arguments...>());
 }
 
+// Whether these become sources without an exception. `Arguments` are references. (Objects that processes share may be
+// refused.)
+template <class... Arguments>
+inline constexpr bool become_sources_quietly = (std::is_nothrow_constructible_v<source, Arguments> && ...);
+
 template <class... Sources>
-std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept {
+std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept(
+    become_sources_quietly<Sources&...>) {
     return {source(from)...};
 }
 

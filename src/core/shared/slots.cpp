@@ -54,8 +54,11 @@ void shared_refuse_system() {
 void shared_check_stamp(const shared_view& object) {
     if (!platform::shared_futex::is_available()) shared_refuse_system();
     const std::uint32_t wanted = stamp_of(object.kind, object.slot_count);
-    std::uint32_t seen = 0;
     // no order: nothing but the stamp itself is read because of it
+    std::uint32_t seen = object.header.stamp.load(std::memory_order_relaxed);
+    if (seen == wanted) return;
+    seen = 0;
+    // no order: as above
     if (object.header.stamp.compare_exchange_strong(seen, wanted, std::memory_order_relaxed) ||
         seen == wanted)
         return;
@@ -67,7 +70,7 @@ void shared_check_stamp(const shared_view& object) {
     refuse(object, std::errc::invalid_argument, what);
 }
 
-claimed_slot::claimed_slot(const shared_view& object) {
+shared_slot* shared_claim_slot(const shared_view& object, std::uint32_t& index) noexcept {
     const std::uint32_t mark = platform::shared_futex::thread_mark();
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& slot = object.slots[i];
@@ -77,13 +80,16 @@ claimed_slot::claimed_slot(const shared_view& object) {
         // [slot-free], [slot-dead] acquires what the last owner, or the kernel in its stead, left here
         if (slot.owner.compare_exchange_strong(seen, mark, std::memory_order_acq_rel,
                                                std::memory_order_relaxed)) {
-            slot_ = &slot;
-            index_ = i;
-            return;
+            index = i;
+            return &slot;
         }
     }
     platform::shared_futex::uncover();
-    shared_refuse_no_room(object);
+    return nullptr;
+}
+
+claimed_slot::claimed_slot(const shared_view& object) : slot_(shared_claim_slot(object, index_)) {
+    if (slot_ == nullptr) shared_refuse_no_room(object);
 }
 
 }  // namespace tocsin::core

@@ -82,6 +82,9 @@ inline void shared_free_slot(shared_slot& slot) noexcept {
     (void)slot.owner.compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed);
 }
 
+// Claims a slot for this thread, and covers it. Null if there is none.
+shared_slot* shared_claim_slot(const shared_view& object, std::uint32_t& index) noexcept;
+
 // A slot that this thread has claimed and that is covered. The destructor frees the slot.
 class claimed_slot {
 public:
@@ -103,8 +106,8 @@ private:
         platform::shared_futex::uncover();
     }
 
-    shared_slot* slot_ = nullptr;
     std::uint32_t index_ = 0;
+    shared_slot* slot_;
     bool owned_ = true;
 };
 

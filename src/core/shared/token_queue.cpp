@@ -339,6 +339,90 @@ oldest_wait find_oldest(const shared_view& object) noexcept {
 
 }  // namespace
 
+bool kept_token_wait::claim() noexcept {
+    std::uint32_t index = 0;
+    if (platform::shared_futex::has_room_to_hold()) slot_ = shared_claim_slot(object_, index);
+    if (slot_ == nullptr) return false;
+    platform::shared_futex::hold(slot_->owner);
+    platform::shared_futex::uncover();
+    return true;
+}
+
+void kept_token_wait::free() noexcept {
+    platform::shared_futex::cover(slot_->owner);
+    platform::shared_futex::let_go(slot_->owner);
+    shared_free_slot(*slot_);
+    platform::shared_futex::uncover();
+    pass_on(object_, *slot_);  // the keeper has slept
+    slot_ = nullptr;
+}
+
+// Adds the words on which a waiting thread sleeps, unless a dead thread may have left a token.
+bool kept_token_wait::may_inherit(kept_words& words) noexcept {
+    for (std::uint32_t i = 0; i != object_.slot_count; ++i) {
+        shared_slot& other = object_.slots[i];
+        if (&other == slot_) continue;
+        const slot_look its(other);
+        if (is_ownerless(its.owner)) {
+            if (look_at_ownerless(other, its.word) != left_by_dead::nothing) return true;
+        } else if (its.owner != platform::shared_futex::thread_mark()) {
+            words.add({.narrow = &other.owner, .expected = its.owner});
+        }
+    }
+    return false;
+}
+
+kept_token_wait::step kept_token_wait::advance(kept_words& words) {
+    shared_rounds rounds(object_);
+    for (;; rounds.next()) {
+        if (slot_ == nullptr) {
+            if (try_take(object_)) return step::taken;
+            if (!claim()) return step::no_room;
+            if (clear(object_, *slot_)) {
+                free();
+                return step::taken;
+            }
+        }
+        // [token] The words are read before the thread sleeps on what they were.
+        const std::uint64_t seen = slot_->word.load(std::memory_order_acquire);
+        const bool is_ours = slot_->owner.load(std::memory_order_relaxed) ==  // no order: see the exchanges
+                             platform::shared_futex::thread_mark();
+        if (is_ours && upper(seen) == above(slot_state::granted, ticket_)) {
+            if (!receive(*slot_, seen)) continue;
+            free();
+            return step::taken;
+        }
+        if (is_ours && upper(seen) == above(slot_state::waiting, ticket_)) {
+            if (!may_inherit(words)) {
+                words.add({.wide = &slot_->word, .expected = lower(seen)});
+                return step::waiting;
+            }
+            if (withdraw(*slot_, ticket_) && take_from_dead(object_)) {
+                free();
+                return step::taken;
+            }
+            continue;
+        }
+        if (!is_ours || state_of(seen) != slot_state::idle) {
+            free();  // it was marked although this thread lives
+        } else if (begin_waiting(object_, *slot_, ticket_) == begun::lost && try_take(object_)) {
+            free();
+            return step::taken;
+        }
+    }
+}
+
+bool kept_token_wait::end() noexcept {
+    if (slot_ == nullptr) return false;
+    bool has_token = false;
+    if (!withdraw(*slot_, ticket_)) {
+        const std::uint64_t seen = slot_->word.load(std::memory_order_acquire);  // [token]
+        has_token = upper(seen) == above(slot_state::granted, ticket_) && receive(*slot_, seen);
+    }
+    free();
+    return has_token;
+}
+
 bool give_token(const shared_view& object, std::uint32_t limit) {
     shared_rounds rounds(object);
     for (;; rounds.next()) {

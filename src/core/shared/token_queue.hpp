@@ -18,4 +18,55 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
 // the token was given or added.
 bool give_token(const shared_view& object, std::uint32_t limit);
 
+// Words to sleep on, of several waits.
+class kept_words {
+public:
+    void add(const platform::watched_word& one) noexcept {
+        for (std::size_t i = 0; i != count_; ++i)
+            if (words_[i].narrow == one.narrow && words_[i].wide == one.wide) return;
+        if (count_ == platform::most_watched)
+            lacks_some_ = true;
+        else
+            words_[count_++] = one;
+    }
+    // Whether there were more than a thread can sleep on.
+    bool lacks_some() const noexcept { return lacks_some_; }
+    void sleep(const deadline& until) const noexcept {
+        (void)platform::shared_futex::sleep(words_, count_, until);
+    }
+
+private:
+    platform::watched_word words_[platform::most_watched];
+    std::size_t count_ = 0;
+    bool lacks_some_ = false;
+};
+
+// A wait for a token in which no thread sleeps. One thread, its keeper, makes all calls except the constructor. The
+// slot is among the words that the keeper holds (dies-2), so a keeper can keep several waits.
+class kept_token_wait {
+public:
+    explicit kept_token_wait(const shared_view& object) noexcept
+        : object_(object), ticket_(new_ticket(object)) {}
+
+    enum class step : std::uint8_t {
+        waiting,  // it has a slot: advance again after a change of one of `words`
+        taken,    // the keeper has a token, and the wait no slot
+        no_room,  // there is no slot, or the keeper can hold no more: advance again later
+    };
+    // Throws state_not_recoverable.
+    step advance(kept_words& words);
+    // Ends the wait. Returns true if a token had been handed to it, which the keeper now has.
+    bool end() noexcept;
+    const shared_view& object() const noexcept { return object_; }
+
+private:
+    bool claim() noexcept;
+    void free() noexcept;
+    bool may_inherit(kept_words& words) noexcept;
+
+    const shared_view object_;
+    const std::uint32_t ticket_;
+    shared_slot* slot_ = nullptr;
+};
+
 }  // namespace tocsin::core

@@ -18,6 +18,7 @@ enum class child_duty : std::uint8_t {
     timer_threads,  // begins without timers and without the threads that serve them (async/timer_thread.cpp)
     poll_thread,    // the same for descriptors (async/poll_thread.cpp)
     watchdogs,      // the same for watchdogs (watchdog.cpp)
+    keepers,        // the same for waits for shared objects (shared_source.cpp)
     names,          // forgets the names of events if one was being changed (diagnose.cpp)
 };
 

@@ -232,6 +232,8 @@ std::uint32_t first_to_look_at(std::span<const source> sources, wait_order order
 void give_back(const source& taken) noexcept {
     if (taken.what() == source::kind::lot && taken.lot().give_back != nullptr) {
         taken.lot().give_back(taken.object());
+    } else if (taken.what() == source::kind::custom && taken.custom().give_back != nullptr) {
+        taken.custom().give_back(taken.object());
     }
 }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A keeper of waits for shared tokens (src/shared_source.cpp) is killed after each n-th instruction of what it does
+// with two waits, with another first instruction in each run. Then no token is lost that a survivor should have, and
+// each slot can be used again. TOCSIN_EVERY_INSTRUCTION=1 in the environment makes it each instruction.
+#include "core/shared/token_queue.hpp"
+#include "sanitizer.hpp"
+#include "shared_objects.hpp"
+
+#include <tocsin/shared_event.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include <sys/ptrace.h>
+
+namespace {
+
+using namespace shared_objects;
+using tocsin::core::give_token;
+using tocsin::core::kept_token_wait;
+using tocsin::core::kept_words;
+using event = placed<tocsin::shared_auto_reset_event>;
+
+tocsin::core::shared_view view_of(const event& of) {
+    auto& whole = *reinterpret_cast<tocsin::detail::shared_object<31>*>(of.bytes());
+    return {whole.header, whole.slots, 31, tocsin::detail::shared_kind::auto_reset_event};
+}
+
+// How far the child is, in flag 0. Flag 1 says whether the wait has ended with a token.
+enum progress : std::uint32_t { nothing, waits, given, ended, queued_again, received, all };
+
+void keep_two_waits(const event& of) {
+    const tocsin::core::shared_view view = view_of(of);
+    kept_words words;
+    kept_token_wait first(view);
+    EXPECT_EQ(first.advance(words), kept_token_wait::step::waiting);
+    of.flag(0) = waits;
+    give_token(view, 1);
+    of.flag(0) = given;
+    of.flag(1) = first.end() ? 1 : 0;
+    of.flag(0) = ended;
+    kept_token_wait second(view);
+    EXPECT_EQ(second.advance(words), kept_token_wait::step::waiting);
+    of.flag(0) = queued_again;
+    give_token(view, 1);
+    EXPECT_EQ(second.advance(words), kept_token_wait::step::taken);
+    of.flag(0) = received;
+    give_token(view, 1);
+    of.flag(0) = all;
+}
+
+// Lets a child make at most so many instructions, and kills it. Returns how many it has made before it was done; 0 if
+// there is no tracing here.
+std::size_t kill_after(std::size_t steps, const event& of) {
+    const pid_t child = in_child([&] {
+        if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(99);
+        ::raise(SIGSTOP);
+        keep_two_waits(of);
+        for (;;) ::raise(SIGSTOP);
+    });
+    int status = 0;
+    std::size_t made = 0;
+    bool stopped = ::waitpid(child, &status, 0) == child && WIFSTOPPED(status);
+    for (; stopped && made != steps && of.flag(0).load() != all; ++made) {
+        stopped = ::ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) == 0 &&
+                  ::waitpid(child, &status, 0) == child && WIFSTOPPED(status);
+    }
+    ::kill(child, SIGKILL);
+    while (::waitpid(child, &status, 0) == child && !WIFSIGNALED(status)) {
+    }
+    return stopped ? made : 0;
+}
+
+void check(const event& of, std::size_t steps) {
+    const std::uint32_t is = of.flag(0).load();
+    unsigned tokens = 0;
+    while (tokens != 5 && of->try_wait()) ++tokens;
+    EXPECT_LE(tokens, 1u) << "after instruction " << steps;
+    EXPECT_TRUE((is != nothing && is != ended) || tokens == 0) << "after instruction " << steps;
+    EXPECT_TRUE(is != all || tokens == 1);
+    EXPECT_TRUE(is < ended || of.flag(1).load() == 1);
+    // Nothing that the dead has left takes the next token, and every slot is free.
+    of->set();
+    EXPECT_TRUE(of->try_wait()) << "after instruction " << steps;
+    EXPECT_FALSE(of->try_wait());
+    for (unsigned i = 0; i != tocsin::shared_auto_reset_event::slots; ++i)
+        EXPECT_TRUE(tocsin::core::is_ownerless(of.owner_of(i))) << "after instruction " << steps;
+}
+
+TEST(SharedKeptWait, AKeeperThatDiesLosesNoTokenAndNoSlot) {
+    if (support::thread_sanitizer || support::address_sanitizer)
+        GTEST_SKIP() << "a sanitizer's own instructions are too many";
+    {
+        // The first wait of a thread allocates. The children inherit what this thread has.
+        event another;
+        kept_words words;
+        kept_token_wait wait(view_of(another));
+        ASSERT_EQ(wait.advance(words), kept_token_wait::step::waiting);
+        EXPECT_FALSE(wait.end());
+    }
+    std::size_t length = 0;
+    {
+        event whole;
+        length = kill_after(static_cast<std::size_t>(-1), whole);
+        if (length == 0) GTEST_SKIP() << "no tracing here (an emulator, or a sandbox)";
+        check(whole, length);
+    }
+    // Each kill comes after up to some thousand single steps.
+    const std::size_t kills = std::getenv("TOCSIN_EVERY_INSTRUCTION") != nullptr ? length : 6;
+    const std::size_t stride = std::max<std::size_t>(1, length / kills);
+    for (std::size_t steps = 1 + static_cast<std::size_t>(::getpid()) % stride; steps < length;
+         steps += stride) {
+        event one;
+        ASSERT_NE(kill_after(steps, one), 0u);
+        check(one, steps);
+        if (HasFailure()) break;
+    }
+}
+
+}  // namespace
