@@ -58,7 +58,7 @@
 //      before the other wait is woken. The reason: the other wait's coroutine, or its executor, may come to a meeting
 //      of its own.
 //   3. If no other wait could be claimed, nothing has happened. The wait delists everything, looks at all its sources,
-//      and enlists anew, with a new waiter. Step 1 claimed the old waiter, for which nobody waits.
+//      and enlists again, with a new waiter. Step 1 claimed the old waiter, for which nobody waits.
 // If the claim of step 1 fails, something else has claimed the wait. The wait then delists this transfer at once, which
 // frees `meetings`, and does nothing in the name of this transfer.
 // Two waits may find each other at two channels. `meetings` is what makes them agree. Without this lock, both could

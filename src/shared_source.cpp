@@ -39,7 +39,7 @@
 // words (dies-2), and become so while they are covered (dies-1). What was handed to them is passed on, as in
 // token_queue.cpp. A token that a keeper has received is gone with the process, as one that a thread has received.
 //
-// The child of a fork has neither records nor threads. They begin anew there.
+// The child of a fork has neither records nor threads. They begin again there.
 //
 // Memory order: the lock orders everything but the objects themselves, for which token_queue.cpp and shared_event.cpp
 // speak.

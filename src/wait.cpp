@@ -32,7 +32,7 @@
 // A source in front of all descriptors needs none of this. If it becomes ready before the poll has ended, the result is
 // the same as if it had been ready at the start.
 //
-// If another thread has taken the custom source that ended a wait, the wait begins anew. It then looks at all sources,
+// If another thread has taken the custom source that ended a wait, the wait begins again. It then looks at all sources,
 // and polls its descriptors, before it is queued again.
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,

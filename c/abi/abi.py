@@ -3,7 +3,7 @@
 """The ABI of tocsin.h: compares what the header and the shared library say with the list in abi.txt.
 
     abi.py check --compiler cc --library libtocsin-c.so.1     fails, and names each line that differs
-    abi.py write --compiler cc --library libtocsin-c.so.1     writes the list anew
+    abi.py write --compiler cc --library libtocsin-c.so.1     writes the list again
 
 A line of the list is a size with its alignment, the offset of a member, a number, a signature, or an exported symbol.
 Sizes and offsets are those of systems with 64-bit pointers; elsewhere they are not compared. Within one

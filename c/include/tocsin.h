@@ -432,7 +432,7 @@ typedef struct tocsin_driver {
 // function must not block, and must not call the library.
 typedef void (*tocsin_driver_changed)(void* context);
 // From now on, the loop has to watch the descriptor for `asked` (TOCSIN_READABLE | ...). If `asked` is 0, the loop has
-// to stop watching it. If `renewed`, the loop watches the descriptor already, but has to register it anew. The loop
+// to stop watching it. If `renewed`, the loop watches the descriptor already, but has to register it again. The loop
 // keeps `id`, by which tocsin_driver_notify() knows the watch, beside what it registers. An id is never less than 2^32.
 typedef struct tocsin_watch {
     uint64_t id;

@@ -94,7 +94,7 @@ public:
         // What to watch for. With `none`, watch the descriptor no more.
         readiness asked = readiness::none;
         // The loop watches the descriptor, but for some time nobody waited for it. So the descriptor may have been
-        // closed, and its number may mean something else now: register it anew, with the new id. (epoll: EPOLL_CTL_MOD
+        // closed, and its number may mean something else now: register it again, with the new id. (epoll: EPOLL_CTL_MOD
         // and, if that fails, EPOLL_CTL_ADD. If `asked` is `none`, ignore the errors of EPOLL_CTL_DEL.)
         bool renewed = false;
     };

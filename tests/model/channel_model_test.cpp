@@ -423,7 +423,7 @@ TEST_F(channel_model, ACoroutineReceivesUntilItIsStoppedOrFindsItClosed) {
 }
 
 // The sender may give up while the operation is about to meet it. Then the operation leaves the event's queue, and
-// begins its wait anew.
+// begins its wait again.
 TEST_F(channel_model, OfACancelAndASendOneEndsAnOperation) {
     holds_within(1, [](run& r) {
         parcels meeting(0);

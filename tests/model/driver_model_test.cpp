@@ -288,7 +288,7 @@ TEST(driver_model, ANumberThatIsWaitedForAgainIsRenewed) {
         counted_request after(3);
         after.set(loop.service());
         loop.look();
-        model::check(loop.watches(3) && loop.renewals() == 1, "the loop registers it anew");
+        model::check(loop.watches(3) && loop.renewals() == 1, "the loop registers it again");
         after.take_back();
     });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latches that are made anew again and again, each destroyed by whoever waits for it, and barriers whose members take
+// Latches that are made again and again, each destroyed by whoever waits for it, and barriers whose members take
 // part in many phases, with all kinds of waits.
 #include "facts.hpp"
 #include "printing.hpp"

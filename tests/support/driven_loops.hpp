@@ -481,7 +481,7 @@ struct glib_loop {
 #endif
 
 #if defined(TOCSIN_TEST_ASIO)
-// Asio's waits for descriptors end once, so the loop begins them anew while the driver still asks for them.
+// Asio's waits for descriptors end once, so the loop begins them again while the driver still asks for them.
 class asio_loop {
 public:
     static constexpr const char* missing = nullptr;

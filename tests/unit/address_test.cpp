@@ -591,7 +591,7 @@ TEST(AddressWait, APredicateSeesTheSameDeadlineAfterEveryWake) {
         EXPECT_GE(std::chrono::steady_clock::now() - begin, 29ms);
         finished.store(true);
     });
-    while (!finished.load()) {  // wakes without a pause: a deadline that began anew would never pass
+    while (!finished.load()) {  // wakes without a pause: a deadline that began again would never pass
         wake_by_address_all(&word);
         std::this_thread::yield();
         ASSERT_LT(std::chrono::steady_clock::now() - begin, support::patience());

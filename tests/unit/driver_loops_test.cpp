@@ -284,7 +284,7 @@ DRIVEN_TEST(WaitsForOneDescriptorFollowEachOther) {
 }
 
 // The number of a closed descriptor means something else at once, and somebody waits for it. The loop must register it
-// anew, although it has been told to watch this number before.
+// again, although it has been told to watch this number before.
 DRIVEN_TEST(ANumberThatIsUsedAgainIsWatched) {
     served<Loop> loop;
     auto_reset_event event;

@@ -379,7 +379,7 @@ public:
     int ends[2];
 };
 
-// What update() tells, in words: "3:1" for descriptor 3 and readiness 1; with "!" if it is to be registered anew.
+// What update() tells, in words: "3:1" for descriptor 3 and readiness 1; with "!" if it is to be registered again.
 std::string told_by(chosen_driver& one) {
     std::string all;
     one.note([&](driver::watch each) {

@@ -383,7 +383,7 @@ TEST(Trap12, FifteenHundredWaitersAreReleasedByFifteenHundredSets) {
     EXPECT_EQ(released.load(), waiters);
 }
 
-// ---- 13: the timeout begins anew after an interruption ------------------------------------------
+// ---- 13: the timeout begins again after an interruption ------------------------------------------
 
 #if TOCSIN_ON_POSIX
 TEST(Trap13, SignalsDoNotProlongATimedWait) {
@@ -419,7 +419,7 @@ TEST(Trap13, SignalsDoNotProlongATimedWait) {
     });
     threads.start("lock", [&] { until_signals_come([&] { EXPECT_FALSE(lock.try_lock_for(80ms)); }); });
     for (std::size_t i = 0; i < 4; ++i) (void)threads.id(i);
-    while (threads.finished() < 4) {  // for as long as it takes: a timeout that began anew would never end
+    while (threads.finished() < 4) {  // for as long as it takes: a timeout that began again would never end
         for (std::size_t i = 0; i < 4; ++i) {
             if (!threads.finished(i)) pthread_kill(threads.handle(i), SIGUSR1);
         }

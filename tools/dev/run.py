@@ -101,7 +101,7 @@ def fresh_if_moved(folder, source=ROOT):
     cache = folder / "CMakeCache.txt"
     if not cache.exists() or f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" in cache.read_text(errors="replace"):
         return []
-    say(f"  the tree was moved: {folder.name} is built anew")
+    say(f"  the tree was moved: {folder.name} is built again")
     return ["--fresh"]
 
 

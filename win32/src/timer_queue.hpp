@@ -72,8 +72,8 @@ public:
     static bool start_threads() noexcept;
 
     // These are called under the lock.
-    // Sets it, or sets it anew. `due`, as Windows has it: negative for a time from now, else from 1601 on. If it is due
-    // already, it fires at once. False: the clock's thread can't be started.
+    // Sets it, also if it is set. `due`, as Windows has it: negative for a time from now, else from 1601 on. If it is
+    // due already, it fires at once. False: the clock's thread can't be started.
     bool start(ticks due, ticks period, wake_list& freed) noexcept;
     void run_out() noexcept;
     bool is_set() const noexcept { return queue_ != nullptr; }

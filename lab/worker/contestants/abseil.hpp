@@ -51,7 +51,7 @@ struct absl_notification {
         .name = "absl_notification",
         .label = "absl::Notification",
         .role = role::peer,
-        .about = "an absl::Notification, made anew where an event would be reset (Abseil 20220623)",
+        .about = "an absl::Notification, made again where an event would be reset (Abseil 20220623)",
         .limits = "works once",
         .no_auto_event = "works once",
         .no_lock = "works once",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A latch of one as a manual event that is made anew where an event would be reset.
+// A latch of one as a manual event that is made again where an event would be reset.
 #pragma once
 
 namespace lab {

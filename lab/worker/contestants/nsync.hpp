@@ -61,7 +61,7 @@ struct nsync_note_contestant {
         .name = "nsync_note",
         .label = "nsync note",
         .role = role::peer,
-        .about = "an nsync_note, made anew where an event would be reset (nsync 1.25)",
+        .about = "an nsync_note, made again where an event would be reset (nsync 1.25)",
         .limits = "works once; on the heap",
         .no_auto_event = "works once",
         .no_lock = "works once",

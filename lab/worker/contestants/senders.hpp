@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tocsin's senders: each start() connects the sender anew, because an operation state can be started once.
+// tocsin's senders: each start() connects the sender again, because an operation state can be started once.
 #pragma once
 
 #include "async_waits.hpp"

@@ -37,7 +37,7 @@ struct std_latch {
         .name = "std_latch",
         .label = "std::latch",
         .role = role::peer,
-        .about = "a latch of one, made anew where an event would be reset",
+        .about = "a latch of one, made again where an event would be reset",
         .limits = "works once",
         .no_auto_event = "works once",
         .no_lock = "works once",

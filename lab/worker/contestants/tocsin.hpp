@@ -246,7 +246,7 @@ struct tocsin_latch {
         .name = "tocsin_latch",
         .label = "tocsin, latch",
         .role = role::variant,
-        .about = "a tocsin::latch of one, made anew where an event would be reset",
+        .about = "a tocsin::latch of one, made again where an event would be reset",
         .limits = "works once",
         .no_auto_event = "works once",
         .no_lock = "works once",

@@ -30,7 +30,7 @@
 // lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the thread may keep running while the process exits. The child of a fork has
-// no requests and no thread. Both begin anew there.
+// no requests and no thread. Both begin again there.
 //
 // Several copies of the library in a process: each has a thread of its own. A copy that has started its thread can't be
 // unloaded.

@@ -30,7 +30,7 @@
 // holds a lock of the lot.
 //
 // Exit and fork: nothing is destroyed, so the threads may keep running while the process exits. The child of a fork has
-// no timers and neither of the threads. Timers and threads begin anew there.
+// no timers and neither of the threads. Timers and threads begin again there.
 //
 // Several copies of the library in a process: each has threads of its own. A copy that has started a thread can't be
 // unloaded.

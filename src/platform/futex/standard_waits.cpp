@@ -12,7 +12,7 @@
 // No lost wake-up of the thread itself: it sleeps only while the count is still the one that it has read. The call that
 // makes the count 1 wakes it.
 //
-// Fork: in the child the count is zero, and the thread starts anew.
+// Fork: in the child the count is zero, and the thread starts again.
 //
 // Memory order: only the count's value matters, and nothing is published through it. What a woken thread waits for
 // orders memory.

@@ -20,7 +20,7 @@
 // same is true if a call fails: the kernel is older (EINVAL), the table is frozen or is the global one (EBUSY, or no
 // slots), a filter refuses the call, memory is short, or /proc is missing.
 //
-// fork and exec: the kernel gives the child, or the new program, a table of the usual size. The object begins anew in
+// fork and exec: the kernel gives the child, or the new program, a table of the usual size. The object begins again in
 // the child (sleeper_table_linux.cpp).
 //
 // Memory order: all accesses are relaxed, because nothing is published. `state_` lets one thread look at a time, by

@@ -124,7 +124,7 @@ inline void (*ring_poll_set)() = nullptr;
 // While one exists, the library can start its background threads, which have state of their own. For the whole run.
 class background_threads {
 public:
-    background_threads() noexcept;  // their state begins anew
+    background_threads() noexcept;  // their state begins again
     ~background_threads();
 };
 
