@@ -353,7 +353,7 @@ void kept_token_wait::free() noexcept {
     platform::shared_futex::let_go(slot_->owner);
     shared_free_slot(*slot_);
     platform::shared_futex::uncover();
-    pass_on(object_, *slot_);  // the keeper has slept
+    pass_news_on(object_, *slot_);  // the keeper has slept
     slot_ = nullptr;
 }
 
