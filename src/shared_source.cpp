@@ -276,7 +276,7 @@ keeper* keeper_with_room() {
 // (shared_source-2). Returns false if there is no room for it.
 template <class Fill>
 bool list(wait_entry& entry, Fill fill) noexcept {
-    answer queued;
+    answer is_queued;
     bool waits = false;
     {
         const std::lock_guard guard(keepers.it.lock);
@@ -290,10 +290,10 @@ bool list(wait_entry& entry, Fill fill) noexcept {
         one.list.append(entry);
         one.now = record::phase::added;
         waits = one.tokens.has_value();
-        if (waits) one.caller = &queued;
+        if (waits) one.caller = &is_queued;
         by->ring();
     }
-    if (waits) queued.wait();
+    if (waits) is_queued.wait();
     return true;
 }
 
