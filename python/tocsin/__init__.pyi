@@ -312,8 +312,9 @@ def name(source: _Source | Lock | RLock, text: str) -> None:
 def parked_waits() -> list[_Wait]:
     """All waits of the process that are queued now, the longest first, as a list of dictionaries.
 
-    Each has "type", "address", "name", "thread" (the system's number), "seconds", and, for a thread of Python,
-    "python" (the name of the thread) and "stack" (its lines, the innermost last). Not for a hot path.
+    Each has "type", "address" (of a descriptor: its number), "name", "thread" (the system's number), "seconds", and,
+    for a thread of Python, "python" (the name of the thread) and "stack" (its lines, the innermost last). Not for a
+    hot path.
     """
 def describe_parked_waits() -> str:
     """The same as text: a line for each wait, and below it the stack of its thread."""
