@@ -199,10 +199,10 @@ void advance_gate(record& one, kept_words& words) noexcept {
 }
 
 // Returns whether the keeper must look again soon.
-bool advance_tokens(record& one, kept_words& words) noexcept {
+bool advance_tokens(record& one, kept_token_wait& wait, kept_words& words) noexcept {
     auto made = kept_token_wait::step::no_room;
     const std::size_t before = words.count();
-    TOCSIN_TRY { made = one.tokens->advance(words); }
+    TOCSIN_TRY { made = wait.advance(words); }
     TOCSIN_CATCH(const std::system_error&) {}  // another process changes the object without end
     if (made != kept_token_wait::step::waiting) words.cut_to(before);  // shared_source-5
     if (made == kept_token_wait::step::taken) {
@@ -218,13 +218,13 @@ bool advance_all(keeper& self, kept_words& words) noexcept {
     bool look_again = false;
     for (record& each : self.records) {
         if (each.now != record::phase::ended) continue;
-        if (each.tokens->end()) give_back(each.tokens->object());
+        if (each.tokens && each.tokens->end()) give_back(each.tokens->object());
         each.make_free();
     }
     for (record& each : self.records) {
         if (each.now == record::phase::free) continue;
         if (each.tokens)
-            look_again |= advance_tokens(each, words);
+            look_again |= advance_tokens(each, *each.tokens, words);
         else
             advance_gate(each, words);
     }

@@ -174,14 +174,14 @@ TEST(shared_source_model, WaitsAreQueuedWhenTheyHaveEnlisted) {
     });
 }
 
-// A token that meets the end of the one wait reaches the other.
+// A token that meets the end of the one wait reaches the other, in which a thread sleeps.
 TEST(shared_source_model, ATokenThatComesTooLateReachesTheNext) {
     holds_when_drawn_and_settles([](run& r) {
         const background_threads have;
         kept_tokens event;
         (void)event.itself();
         r.spawn("in time", [&] { event.wait_some_time(); });
-        const auto waiter = r.spawn("waiter", [&] { event.wait_here(); });
+        const auto waiter = r.spawn("waiter", [&] { event.wait(); });
         r.spawn("setter", [&] { event.set(); });
         settle(r, event, {waiter.number()});
         event.check_kept_end(r);
@@ -297,7 +297,7 @@ TEST(shared_source_model, AKeeperPassesTheNewsOfADeathOn) {
     });
 }
 
-// The keeper, on which the kernel's wake was spent, dies as well.
+// The keeper, on which the kernel's wake was spent, dies as well. The three fall asleep one after the other.
 TEST(shared_source_model, ATokenReachesTheLastOfThreeAfterTwoDeaths) {
     holds_when_drawn_and_settles([](run& r) {
         const background_threads have;
@@ -305,14 +305,15 @@ TEST(shared_source_model, ATokenReachesTheLastOfThreeAfterTwoDeaths) {
         (void)event.itself();
         bool killed = false, process_killed = false;
         const auto victim = r.spawn("victim", [&] { event.wait(); });
+        model::wait_until(model::others_are_blocked);
         const auto kept = r.spawn("kept", [&] { event.wait_here(); });
+        model::wait_until(model::others_are_blocked);
         const auto waiter = r.spawn("waiter", [&] { event.wait(); });
-        r.spawn("setter", [&] {
-            event.set();
-            event.set();
-        });
+        model::wait_until(model::others_are_blocked);
         may_be_killed(r, victim, killed);
         process_may_be_killed(r, kept, process_killed);
+        event.set();
+        event.set();
         settle(r, event, {waiter.number()});
     });
 }

@@ -69,6 +69,21 @@ TEST(shared_token_model, TheTokenOfAKilledWaiterReachesTheOther) {
     });
 }
 
+// The sleeper doesn't watch the slot of one that came later.
+TEST(shared_token_model, ASleeperIsServedBeforeAKilledWaiterThatCameLater) {
+    holds_when_drawn_and_settles([](run& r) {
+        tokens event(1, 2);
+        const auto sleeper = r.spawn("sleeper", [&] { event.wait(); });
+        model::wait_until(model::others_are_blocked);
+        bool killed = false;
+        const auto victim = r.spawn("victim", [&] { event.wait(); });
+        r.spawn("setter", [&] { event.set(); });
+        may_be_killed(r, victim, killed);
+        settle(r, event, {sleeper.number()});
+        event.check_end(r, victim.number());
+    });
+}
+
 // One of the others gets a token of its own when the kernel wakes it for the token of the killed waiter.
 TEST(shared_token_model, AThreadThatLeavesPassesTheNewsOfADeathOn) {
     holds_when_drawn_and_settles([](run& r) {
