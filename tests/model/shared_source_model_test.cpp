@@ -21,9 +21,9 @@ using model::run;
 // The threads of the library, in the order in which shared_source() starts them from the main thread.
 constexpr int waker = 1, keeper = 2;
 
-// Tokens that a process waits for with the threads of the library.
+// Tokens that a process waits for with the threads of the library, which the first source starts.
 struct kept_tokens : tokens {
-    explicit kept_tokens(std::uint32_t most = 3) : tokens(most) {}
+    explicit kept_tokens(std::uint32_t most = 3) : tokens(most) { (void)itself(); }
 
     source itself() { return detail::shared_source(object.header, kind); }
 
@@ -60,6 +60,8 @@ struct kept_tokens : tokens {
         r.check(lost() == 0, "each token was given once and taken once, or is left");
         r.check(slots_are_free(), "a wait that has returned has no slot");
     }
+
+    const background_threads have;
 };
 
 // A source that nobody makes ready. It comes behind another one, and says that the wait has queued there.
@@ -78,9 +80,7 @@ struct last_source {
 
 TEST(shared_source_model, AWaitGetsItsTokenAndWhatCameBefore) {
     holds_within_shared(0, [](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         model::plain<int> data{0};
         r.spawn("waiter", [&] {
             event.wait_here();
@@ -97,9 +97,7 @@ TEST(shared_source_model, AWaitGetsItsTokenAndWhatCameBefore) {
 
 TEST(shared_source_model, ATimeOutLosesNoToken) {
     holds_within_shared(0, [](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         r.spawn("waiter", [&] { event.wait_some_time(); });
         r.spawn("setter", [&] { event.set(); });
         r.join_all();
@@ -109,9 +107,7 @@ TEST(shared_source_model, ATimeOutLosesNoToken) {
 
 TEST(shared_source_model, AStopLosesNoToken) {
     holds_within_shared(0, [](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         model::stop_source stops;
         r.spawn("waiter", [&] {
             const auto token = stops.get_token();
@@ -126,9 +122,7 @@ TEST(shared_source_model, AStopLosesNoToken) {
 
 TEST(shared_source_model, AnotherSourceLosesNoToken) {
     holds_within_shared(0, [](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         auto_reset_event other;
         bool taken = false;
         r.spawn("waiter", [&] { taken = event.wait_first({.spin = sleep_at_once}, other); });
@@ -142,9 +136,7 @@ TEST(shared_source_model, AnotherSourceLosesNoToken) {
 
 TEST(shared_source_model, TwoSetsReleaseTwo) {
     holds_when_drawn_shared([](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         for (const char* name : {"one", "two"}) r.spawn(name, [&] { event.wait_here(); });
         for (const char* name : {"setter", "another"}) r.spawn(name, [&] { event.set(); });
         r.join_all();
@@ -155,9 +147,7 @@ TEST(shared_source_model, TwoSetsReleaseTwo) {
 // The count of this event has room for one token, so the second set finds a wait or is lost.
 TEST(shared_source_model, WaitsAreQueuedWhenTheyHaveEnlisted) {
     holds_when_drawn_shared([](run& r) {
-        const background_threads have;
         kept_tokens event(1);
-        (void)event.itself();
         last_source behind[2];
         for (last_source& each : behind)
             r.spawn("waiter", [&] { (void)event.wait_first({.spin = sleep_at_once}, each); });
@@ -177,9 +167,7 @@ TEST(shared_source_model, WaitsAreQueuedWhenTheyHaveEnlisted) {
 // A token that meets the end of the one wait reaches the other, in which a thread sleeps.
 TEST(shared_source_model, ATokenThatComesTooLateReachesTheNext) {
     holds_when_drawn_and_settles([](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         r.spawn("in time", [&] { event.wait_some_time(); });
         const auto waiter = r.spawn("waiter", [&] { event.wait(); });
         r.spawn("setter", [&] { event.set(); });
@@ -190,9 +178,7 @@ TEST(shared_source_model, ATokenThatComesTooLateReachesTheNext) {
 
 TEST(shared_source_model, AWaitInAThreadAndAKeptOneGetATokenEach) {
     holds_when_drawn_and_settles([](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         r.spawn("kept", [&] { event.wait_here(); });
         r.spawn("waiter", [&] { event.wait(); });
         for (const char* name : {"setter", "another"}) r.spawn(name, [&] { event.set(); });
@@ -203,9 +189,7 @@ TEST(shared_source_model, AWaitInAThreadAndAKeptOneGetATokenEach) {
 
 TEST(shared_source_model, NobodyTouchesTheObjectOnceItsWaitHasReturned) {
     holds_within_shared(0, [](run& r) {
-        const background_threads have;
         std::optional<kept_tokens> event(std::in_place);
-        (void)event->itself();
         auto_reset_event other;
         r.spawn("waiter", [&] {
             (void)event->wait_first({.spin = sleep_at_once}, other);
@@ -248,9 +232,7 @@ void process_may_be_killed(run& r, run::thread waiter, bool& killed) {
 
 TEST(shared_source_model, ATokenOfAKilledProcessReachesAnother) {
     holds_when_drawn_and_settles([](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         bool killed = false;
         const auto victim = r.spawn("victim", [&] { event.wait_here(); });
         const auto waiter = r.spawn("waiter", [&] { event.wait(); });
@@ -264,9 +246,7 @@ TEST(shared_source_model, ATokenOfAKilledProcessReachesAnother) {
 
 TEST(shared_source_model, ATokenOfAKilledWaiterReachesAKeptWait) {
     holds_when_drawn_and_settles([](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         bool killed = false;
         const auto victim = r.spawn("victim", [&] { event.wait(); });
         const auto kept = r.spawn("kept", [&] { event.wait_here(); });
@@ -280,9 +260,7 @@ TEST(shared_source_model, ATokenOfAKilledWaiterReachesAKeptWait) {
 // The kernel's wake for the token of a killed waiter is spent on the keeper, which was woken for a token as well.
 TEST(shared_source_model, AKeeperPassesTheNewsOfADeathOn) {
     holds_when_drawn_and_settles([](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         bool killed = false;
         const auto victim = r.spawn("victim", [&] { event.wait(); });
         const auto kept = r.spawn("kept", [&] { event.wait_here(); });
@@ -300,9 +278,7 @@ TEST(shared_source_model, AKeeperPassesTheNewsOfADeathOn) {
 // The keeper, on which the kernel's wake was spent, dies as well. The three fall asleep one after the other.
 TEST(shared_source_model, ATokenReachesTheLastOfThreeAfterTwoDeaths) {
     holds_when_drawn_and_settles([](run& r) {
-        const background_threads have;
         kept_tokens event;
-        (void)event.itself();
         bool killed = false, process_killed = false;
         const auto victim = r.spawn("victim", [&] { event.wait(); });
         model::wait_until(model::others_are_blocked);
