@@ -224,9 +224,10 @@ TEST(shared_source_model, SetThenResetOfAGateReleasesAWaitThatHasEnlisted) {
 // The process of a waiter, the keeper and the waker. Its threads end one after the other.
 void process_may_be_killed(run& r, run::thread waiter, bool& killed) {
     r.spawn("killer", [number = waiter.number(), &killed] {
-        killed = kill_thread(number);
-        kill_thread(keeper);
-        kill_thread(waker);
+        kill_thread(number, killed);
+        bool runs = false;  // they never end by themselves
+        kill_thread(keeper, runs);
+        kill_thread(waker, runs);
     });
 }
 

@@ -22,9 +22,11 @@ struct robust_words {
 };
 inline robust_words robust[model::max_threads];
 
-// Ends a thread where it stands, and does what the kernel then does. Returns whether the thread still ran.
-inline bool kill_thread(int number) {
-    if (!model::end_thread(number)) return false;
+// Ends a thread where it stands, and then does what the kernel does. `killed` says from the end on, so also to those
+// whom the kernel wakes, whether the thread still ran.
+inline void kill_thread(int number, bool& killed) {
+    killed = model::end_thread(number);
+    if (!killed) return;
     const auto clean = [number](std::uintptr_t tagged) {
         const std::uint32_t mark = static_cast<std::uint32_t>(number + 1) | platform::sleepers_bit;
         if (tagged == 0) return;
@@ -47,13 +49,11 @@ inline bool kill_thread(int number) {
     const robust_words& known = robust[number];
     for (const auto& each : known.held) clean(each.load(std::memory_order_relaxed));
     clean(known.covered.load(std::memory_order_relaxed));
-    return true;
 }
 
-// Starts the killer of a thread: it ends the thread at any point of its life, or after it. `killed` says whether the
-// thread still ran.
+// Starts the killer of a thread: it ends the thread at any point of its life, or after it.
 inline void may_be_killed(model::run& r, model::run::thread victim, bool& killed) {
-    r.spawn("killer", [number = victim.number(), &killed] { killed = kill_thread(number); });
+    r.spawn("killer", [number = victim.number(), &killed] { kill_thread(number, killed); });
 }
 
 inline model::test_body with_a_kernel(const model::test_body& program) {
