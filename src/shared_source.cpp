@@ -25,8 +25,12 @@
 //       wait has been ended by something else, the keeper gives the token to the object, as a set or release does. So
 //       a token is with the object, with the wait, or for a moment with the keeper.
 //   shared_source-4  When delist() has returned, nobody in this process touches the object for that wait: the record is
-//       free, and the slot, too. (A keeper may be in a call that sleeps on the object's words. It reads no memory.)
-//   shared_source-5  Keepers run no code of the user, because enlist() and delist() wait for them, perhaps with locks
+//       free, and the slot, too. (A keeper may be in a call that sleeps on the word of a manual-reset event. It
+//       reads no memory, and whoever wakes such sleepers wakes all.)
+//   shared_source-5  A keeper sleeps on words of an object with tokens only if it has a slot there. Otherwise a wake of
+//       the kernel for one thread (dies-1) could be spent on it, and it would not pass the news on, as those
+//       with a slot do before they free the slot.
+//   shared_source-6  Keepers run no code of the user, because enlist() and delist() wait for them, perhaps with locks
 //       of the user. The waker does, and nobody waits for it. The lock is not held meanwhile.
 //
 // No lost wake-up: enlist() and delist() change the record, and then the keeper's doorbell, under the lock. The keeper
@@ -46,11 +50,13 @@
 //   [answer]  The keeper's store of `answer` releases what it did for the record; enlist() and delist() acquire it.
 //   [gate]    in shared_event.cpp.
 //
-// Checked by: tests/unit/shared_source_test.cpp.
+// Checked by: proof P32 (docs/proofs.md), tests/model/shared_source_model_test.cpp; tests/unit/shared_source_test.cpp,
+// tests/internal/shared_kept_wait_test.cpp.
 #include "core/async/background.hpp"
 #include "core/shared/token_queue.hpp"
 #include "core/sync/fork.hpp"
 #include "core/sync/futex_lock.hpp"
+#include "core/sync/happens_before.hpp"
 #include "platform/futex/futex.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
@@ -154,10 +160,21 @@ void give_back(const core::shared_view& object) noexcept {
     TOCSIN_CATCH(const std::system_error&) {}
 }
 
+// Tells ThreadSanitizer of what came before a give or a set, which has named `word`. The thread whose wait ends names
+// the object of its source, which is the header (shared_source()).
+void tell_order(const shared_header& header, const void* word) noexcept {
+    core::order::after(word);
+    core::order::before(&header);
+}
+
 // The functions below are called under the lock.
 
 // What the record waited for is there.
 void deliver(record& to) noexcept {
+    if (to.tokens)
+        tell_order(to.tokens->object().header, &to.tokens->object().header.control);
+    else
+        tell_order(*to.gate, &to.gate->tickets);
     wake_list one = to.list.notify_one();
     if (!one.empty()) {
         keepers.it.freed.append(std::move(one));
@@ -182,10 +199,12 @@ void advance_gate(record& one, kept_words& words) noexcept {
 }
 
 // Returns whether the keeper must look again soon.
-bool advance_tokens(record& one, kept_words& words) noexcept {
+bool advance_tokens(record& one, kept_token_wait& wait, kept_words& words) noexcept {
     auto made = kept_token_wait::step::no_room;
-    TOCSIN_TRY { made = one.tokens->advance(words); }
+    const std::size_t before = words.count();
+    TOCSIN_TRY { made = wait.advance(words); }
     TOCSIN_CATCH(const std::system_error&) {}  // another process changes the object without end
+    if (made != kept_token_wait::step::waiting) words.cut_to(before);  // shared_source-5
     if (made == kept_token_wait::step::taken) {
         deliver(one);
         return false;
@@ -199,13 +218,13 @@ bool advance_all(keeper& self, kept_words& words) noexcept {
     bool look_again = false;
     for (record& each : self.records) {
         if (each.now != record::phase::ended) continue;
-        if (each.tokens->end()) give_back(each.tokens->object());
+        if (each.tokens && each.tokens->end()) give_back(each.tokens->object());
         each.make_free();
     }
     for (record& each : self.records) {
         if (each.now == record::phase::free) continue;
         if (each.tokens)
-            look_again |= advance_tokens(each, words);
+            look_again |= advance_tokens(each, *each.tokens, words);
         else
             advance_gate(each, words);
     }
@@ -317,11 +336,14 @@ bool enlist_gate(void* object, wait_entry& entry) noexcept {
 }
 
 bool try_gate(void* object) noexcept {
-    return (static_cast<shared_header*>(object)->tickets.load(std::memory_order_acquire) & gate_set) !=
-           0;  // [gate]
+    auto& word = static_cast<shared_header*>(object)->tickets;
+    return core::order::after(&word, (word.load(std::memory_order_acquire) & gate_set) != 0, true);  // [gate]
 }
 
-constexpr unsigned slots_of_tokens = 31;
+#if !defined(TOCSIN_SLOTS_OF_SHARED_SOURCES)
+#define TOCSIN_SLOTS_OF_SHARED_SOURCES 31  // in models fewer, for shorter runs
+#endif
+constexpr unsigned slots_of_tokens = TOCSIN_SLOTS_OF_SHARED_SOURCES;
 using token_object = shared_object<slots_of_tokens>;
 
 template <shared_kind Kind>
@@ -332,7 +354,8 @@ core::shared_view view_of(void* object) noexcept {
 
 template <shared_kind Kind>
 bool try_token(void* object) noexcept {
-    return shared_token_try(view_of<Kind>(object));
+    const core::shared_view view = view_of<Kind>(object);
+    return core::order::after(&view.header.control, shared_token_try(view), true);
 }
 
 template <shared_kind Kind>
@@ -379,7 +402,7 @@ constexpr source::operations token_operations{try_token<Kind>, enlist_token<Kind
 }  // namespace
 
 source shared_source(shared_header& header, shared_kind kind) {
-    const std::uint32_t slots = kind == shared_kind::manual_reset_event ? 0 : 31;
+    const std::uint32_t slots = kind == shared_kind::manual_reset_event ? 0 : slots_of_tokens;
     core::shared_check_stamp({header, nullptr, slots, kind});
     if (!keepers.it.runs.load(
             std::memory_order_relaxed)) {  // only for speed: list() starts what does not run

@@ -35,6 +35,9 @@
 //       fell asleep before that one claimed its slot, the giver finds the sleeper waiting, and gives it
 //       the token instead. Thus everybody who sleeps without a token watches the owner of each slot that
 //       is granted one.
+//   token_queue-8  A waiter draws its ticket after it has claimed its slot, and draws are ordered. So a waiter with a
+//       younger ticket sees the claim, and watches the slot when it falls asleep. And whoever fell asleep
+//       without watching a slot has an older ticket than the wait there, so token_queue-7 finds the sleeper.
 //
 // No lost wake-up. A giver that finds no waiting slot adds to the count by an exchange of `control`. A waiter makes its
 // word `waiting` before it exchanges `control` again, and all exchanges of `control` are ordered:
@@ -249,12 +252,12 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
     if (options.until.which() == deadline::clock::passed) return wait_status::timed_out;
     shared_check_stamp(object);
     const shared_stop stop(options.stop);
-    const std::uint32_t ticket = new_ticket(object);
     shared_rounds rounds(object);
     for (;; rounds.next()) {  // again only if the slot was lost, or for a token that somebody else took
         const claimed_slot claim(object);
         shared_slot& slot = claim.slot();
         if (clear(object, slot)) return wait_status::signaled;
+        const std::uint32_t ticket = new_ticket(object);  // token_queue-8
         news of_deaths(object, slot);
         for (;; rounds.next()) {
             if (begin_waiting(object, slot, ticket) == begun::lost) {
@@ -343,17 +346,19 @@ bool kept_token_wait::claim() noexcept {
     std::uint32_t index = 0;
     if (platform::shared_futex::has_room_to_hold()) slot_ = shared_claim_slot(object_, index);
     if (slot_ == nullptr) return false;
+    // Another wait of this keeper may have lost the slot, if that was marked although the keeper lives.
+    platform::shared_futex::let_go(slot_->owner);
     platform::shared_futex::hold(slot_->owner);
     platform::shared_futex::uncover();
     return true;
 }
 
 void kept_token_wait::free() noexcept {
+    pass_news_on(object_, *slot_);  // the keeper has slept; while it owns the slot, others watch it
     platform::shared_futex::cover(slot_->owner);
     platform::shared_futex::let_go(slot_->owner);
     shared_free_slot(*slot_);
     platform::shared_futex::uncover();
-    pass_news_on(object_, *slot_);  // the keeper has slept
     slot_ = nullptr;
 }
 
@@ -382,6 +387,7 @@ kept_token_wait::step kept_token_wait::advance(kept_words& words) {
                 free();
                 return step::taken;
             }
+            ticket_ = new_ticket(object_);  // token_queue-8
         }
         // [token] The words are read before the thread sleeps on what they were.
         const std::uint64_t seen = slot_->word.load(std::memory_order_acquire);

@@ -29,6 +29,9 @@ public:
         else
             words_[count_++] = one;
     }
+    std::size_t count() const noexcept { return count_; }
+    // Forgets all but the first `count` words.
+    void cut_to(std::size_t count) noexcept { count_ = count; }
     // Whether there were more than a thread can sleep on.
     bool lacks_some() const noexcept { return lacks_some_; }
     void sleep(const deadline& until) const noexcept {
@@ -45,15 +48,14 @@ private:
 // slot is among the words that the keeper holds (dies-2), so a keeper can keep several waits.
 class kept_token_wait {
 public:
-    explicit kept_token_wait(const shared_view& object) noexcept
-        : object_(object), ticket_(new_ticket(object)) {}
+    explicit kept_token_wait(const shared_view& object) noexcept : object_(object) {}
 
     enum class step : std::uint8_t {
         waiting,  // it has a slot: advance again after a change of one of `words`
         taken,    // the keeper has a token, and the wait no slot
         no_room,  // there is no slot, or the keeper can hold no more: advance again later
     };
-    // Throws state_not_recoverable.
+    // Only if it returns `waiting` may the keeper sleep on what it adds to `words`. Throws state_not_recoverable.
     step advance(kept_words& words);
     // Ends the wait. Returns true if a token had been handed to it, which the keeper now has.
     bool end() noexcept;
@@ -65,7 +67,7 @@ private:
     bool may_inherit(kept_words& words) noexcept;
 
     const shared_view object_;
-    const std::uint32_t ticket_;
+    std::uint32_t ticket_ = 0;  // of the slot
     shared_slot* slot_ = nullptr;
 };
 

@@ -448,6 +448,35 @@ void shared_objects() {
     (void)end->wait();
     sum += data + last;
 }
+
+// The same objects as sources of waits, whose places in the queues a thread of the library keeps.
+void shared_sources() {
+    const auto ask = std::make_unique<tocsin::shared_auto_reset_event>();
+    const auto answer = std::make_unique<tocsin::shared_semaphore>();
+    const auto end = std::make_unique<tocsin::shared_manual_reset_event>();
+    tocsin::auto_reset_event never;
+    int data = 0;
+    int last = 0;
+    std::jthread other([&] {
+        for (int i = 0; i != rounds; ++i) {
+            (void)tocsin::wait_any(*ask, never);
+            ++data;
+            sometimes_nap(i);
+            answer->release();
+        }
+        last = data;
+        std::this_thread::sleep_for(1ms);  // so that the other thread may sleep; nothing says that it does
+        end->set();
+    });
+    for (int i = 0; i != rounds; ++i) {
+        ++data;
+        sometimes_nap(i + 8);
+        ask->set();
+        (void)tocsin::wait_any(*answer, never);
+    }
+    (void)tocsin::wait_any(*end, never);
+    sum += data + last;
+}
 #endif
 
 // The event says nothing of `data`: the thread that sets it writes afterwards.
@@ -492,6 +521,7 @@ int main(int count, char** arguments) {
 #if defined(__linux__)
                                                    {"descriptors", descriptors},
                                                    {"shared", shared_objects},
+                                                   {"shared_sources", shared_sources},
 #endif
                                                    {"stops", stops}};
     for (const auto& [name, run] : all) {
