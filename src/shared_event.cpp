@@ -53,7 +53,7 @@ wait_status wait_for_gate(shared_header& header, const deadline& until, const st
             !word.compare_exchange_weak(seen, seen | sleepers, std::memory_order_acquire,
                                         std::memory_order_acquire))  // [gate]
             continue;
-        core::sleep_list words(word, seen | sleepers);
+        core::sleep_list words({.narrow = &word, .expected = seen | sleepers});
         words.add_stop(stop);
         const platform::shared_sleep how = words.sleep(until);
         seen = word.load(std::memory_order_acquire);  // [gate]

@@ -184,12 +184,12 @@ lock_status acquire_lock(const shared_view& object, const deadline& until, const
             core::joined(core::above(ends ? core::slot_state::idle : core::slot_state::waiting, ticket),
                          armed),
             std::memory_order_release);  // [held]
-        core::sleep_list words(slot.word, armed);
+        core::sleep_list words({.wide = &slot.word, .expected = armed});
         std::uint64_t watched = 0;  // a bit for each slot
         for (std::uint32_t i = 0; i != object.slot_count; ++i) {
             const std::uint32_t owner = object.slots[i].owner.load(std::memory_order_acquire);  // [held]
             if (i + 1 == self || core::is_ownerless(owner)) continue;
-            words.add_owner(object.slots[i].owner, owner);
+            words.add({.narrow = &object.slots[i].owner, .expected = owner});
             watched |= std::uint64_t{1} << i;
         }
         seen = object.header.control.load(std::memory_order_acquire);  // [held]

@@ -73,7 +73,7 @@ namespace tocsin::detail {
 namespace {
 
 using core::kept_token_wait;
-using core::kept_words;
+using core::sleep_list;
 using platform::shared_futex;
 
 constexpr std::size_t records_of_keeper = 32;  // half of the words that a thread can hold
@@ -184,7 +184,7 @@ void deliver(record& to) noexcept {
     to.make_free();
 }
 
-void advance_gate(record& one, kept_words& words) noexcept {
+void advance_gate(record& one, sleep_list& words) noexcept {
     atomic<std::uint32_t>& word = one.gate->tickets;
     std::uint32_t seen = word.load(std::memory_order_acquire);  // [gate]
     for (int i = 0; i != 1000; ++i) {
@@ -199,7 +199,7 @@ void advance_gate(record& one, kept_words& words) noexcept {
 }
 
 // Returns whether the keeper must look again soon.
-bool advance_tokens(record& one, kept_token_wait& wait, kept_words& words) noexcept {
+bool advance_tokens(record& one, kept_token_wait& wait, sleep_list& words) noexcept {
     auto made = kept_token_wait::step::no_room;
     const std::size_t before = words.count();
     TOCSIN_TRY { made = wait.advance(words); }
@@ -214,7 +214,7 @@ bool advance_tokens(record& one, kept_token_wait& wait, kept_words& words) noexc
     return made == kept_token_wait::step::no_room;
 }
 
-bool advance_all(keeper& self, kept_words& words) noexcept {
+bool advance_all(keeper& self, sleep_list& words) noexcept {
     bool look_again = false;
     for (record& each : self.records) {
         if (each.now != record::phase::ended) continue;
@@ -242,7 +242,7 @@ keeper* keeper_without_thread() noexcept {
 void run_keeper() noexcept {
     keeper* self = nullptr;
     for (;;) {
-        kept_words words;
+        sleep_list words;
         bool look_again = false;
         {
             const std::lock_guard guard(keepers.it.lock);
@@ -256,7 +256,7 @@ void run_keeper() noexcept {
                 platform::futex::wake_one(&keepers.it.waker_bell);
             }
         }
-        words.sleep(look_again ? deadline(between_looks) : deadline::never());
+        (void)words.sleep(look_again ? deadline(between_looks) : deadline::never());
     }
 }
 

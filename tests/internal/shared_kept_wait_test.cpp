@@ -23,7 +23,7 @@ namespace {
 using namespace shared_objects;
 using tocsin::core::give_token;
 using tocsin::core::kept_token_wait;
-using tocsin::core::kept_words;
+using tocsin::core::sleep_list;
 using event = placed<tocsin::shared_auto_reset_event>;
 
 tocsin::core::shared_view view_of(const event& of) {
@@ -36,7 +36,7 @@ enum progress : std::uint32_t { nothing, waits, given, ended, queued_again, rece
 
 void keep_two_waits(const event& of) {
     const tocsin::core::shared_view view = view_of(of);
-    kept_words words;
+    sleep_list words;
     kept_token_wait first(view);
     EXPECT_EQ(first.advance(words), kept_token_wait::step::waiting);
     of.flag(0) = waits;
@@ -98,7 +98,7 @@ TEST(SharedKeptWait, AKeeperThatDiesLosesNoTokenAndNoSlot) {
     {
         // The first wait of a thread allocates. The children inherit what this thread has.
         event another;
-        kept_words words;
+        sleep_list words;
         kept_token_wait wait(view_of(another));
         ASSERT_EQ(wait.advance(words), kept_token_wait::step::waiting);
         EXPECT_FALSE(wait.end());

@@ -241,15 +241,21 @@ TEST(SharedSource, NoTimeoutEatsAPermit) {
     EXPECT_EQ(jobs.slots_in(1) + jobs.slots_in(2), 0u);
 }
 
+// A process that waits for both, and has been stopped in its wait.
+pid_t stopped_waiter(token& event, tocsin::auto_reset_event& local) {
+    const pid_t child = in_child([&] { (void)tocsin::wait_any(local, *event); });
+    EXPECT_TRUE(comes_true([&] { return event.slots_in(1) == 1; }));
+    EXPECT_EQ(::kill(child, SIGSTOP), 0);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, WUNTRACED), child);
+    return child;
+}
+
 TEST(SharedSource, ATokenHandedToAProcessThatDiesGoesToTheNextWait) {
     if (support::thread_sanitizer) GTEST_SKIP() << no_threads_in_children;
     token event;
     tocsin::auto_reset_event local;
-    const pid_t child = in_child([&] { (void)tocsin::wait_any(local, *event); });
-    ASSERT_TRUE(comes_true([&] { return event.slots_in(1) == 1; }));
-    ASSERT_EQ(::kill(child, SIGSTOP), 0);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+    const pid_t child = stopped_waiter(event, local);
     std::jthread killer([&] {
         ASSERT_TRUE(comes_true([&] { return event.slots_in(1) == 2; }));
         event->set();  // to the child, which has waited longest
@@ -264,11 +270,7 @@ TEST(SharedSource, AStoppedProcessHoldsNobodyUp) {
     if (support::thread_sanitizer) GTEST_SKIP() << no_threads_in_children;
     token event;
     tocsin::auto_reset_event local;
-    const pid_t child = in_child([&] { (void)tocsin::wait_any(local, *event); });
-    ASSERT_TRUE(comes_true([&] { return event.slots_in(1) == 1; }));
-    ASSERT_EQ(::kill(child, SIGSTOP), 0);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+    const pid_t child = stopped_waiter(event, local);
     std::jthread setter([&] {
         ASSERT_TRUE(comes_true([&] { return event.slots_in(1) == 2; }));
         event->set();

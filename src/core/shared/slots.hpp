@@ -141,22 +141,30 @@ private:
     std::optional<detail::sound_stop_callback<wake>> callback_;
 };
 
-// The words on which a waiting thread sleeps: its own slot's, the owners of the slots that are in use (so the kernel
-// wakes one such thread when an owner dies), and the stop's.
+// The words on which a thread sleeps that waits, or that keeps waits: those of its own slots, the owners of the slots
+// that are in use (so the kernel wakes one such thread when an owner dies), and the stop's.
 class sleep_list {
 public:
-    sleep_list(const platform::wide_word& word, std::uint32_t expected) noexcept {
-        words_[count_++] = {.wide = &word, .expected = expected};
-    }
-    sleep_list(const platform::narrow_word& word, std::uint32_t expected) noexcept {
-        words_[count_++] = {.narrow = &word, .expected = expected};
-    }
-    void add_owner(const platform::narrow_word& owner, std::uint32_t seen) noexcept {
-        if (count_ + 1 < platform::most_watched) words_[count_++] = {.narrow = &owner, .expected = seen};
+    sleep_list() noexcept = default;
+    explicit sleep_list(const platform::watched_word& first) noexcept { add(first); }
+
+    // Several waits may be about the same word.
+    void add(const platform::watched_word& one) noexcept {
+        for (std::size_t i = 0; i != count_; ++i)
+            if (words_[i].narrow == one.narrow && words_[i].wide == one.wide) return;
+        if (count_ == platform::most_watched)
+            lacks_some_ = true;
+        else
+            words_[count_++] = one;
     }
     void add_stop(const shared_stop& stop) noexcept {
-        if (stop.word() != nullptr) words_[count_++] = {.narrow = stop.word(), .expected = 0, .own = true};
+        if (stop.word() != nullptr) add({.narrow = stop.word(), .expected = 0, .own = true});
     }
+    std::size_t count() const noexcept { return count_; }
+    // Forgets all but the first `count` words.
+    void cut_to(std::size_t count) noexcept { count_ = count; }
+    // Whether there were more than a thread can sleep on.
+    bool lacks_some() const noexcept { return lacks_some_; }
     platform::shared_sleep sleep(const deadline& until) const noexcept {
         return platform::shared_futex::sleep(words_, count_, until);
     }
@@ -164,6 +172,7 @@ public:
 private:
     platform::watched_word words_[platform::most_watched];
     std::size_t count_ = 0;
+    bool lacks_some_ = false;
 };
 
 }  // namespace tocsin::core

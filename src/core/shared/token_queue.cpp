@@ -184,6 +184,22 @@ bool announce(const shared_view& object) {
     }
 }
 
+// Calls `watch(owner, its value)` for the owner of each slot in use but `own`: a waiting thread sleeps on these.
+// Returns true, without having named all, if a dead thread may have left a token.
+template <class Watch>
+bool watch_others(const shared_view& object, const shared_slot* own, Watch watch) noexcept {
+    for (std::uint32_t i = 0; i != object.slot_count; ++i) {
+        shared_slot& other = object.slots[i];
+        if (&other == own) continue;
+        const slot_look its(other);
+        if (!is_ownerless(its.owner))
+            watch(other.owner, its.owner);
+        else if (look_at_ownerless(other, its.word) != left_by_dead::nothing)
+            return true;
+    }
+    return false;
+}
+
 // Tells those who sleep of tokens that the dead have left. A thread that has slept may have been woken for several
 // reasons at once, and one of the kernel's wakes may have been spent on it (dies-5).
 void pass_news_on(const shared_view& object, const shared_slot& own) noexcept {
@@ -276,16 +292,11 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
                     continue;
                 }
                 if (upper(seen) != above(slot_state::waiting, ticket)) break;  // not ours any more
-                sleep_list words(slot.word, lower(seen));
-                for (std::uint32_t i = 0; i != object.slot_count && !again; ++i) {
-                    shared_slot& other = object.slots[i];
-                    if (&other == &slot) continue;
-                    const slot_look its(other);
-                    if (!is_ownerless(its.owner))
-                        words.add_owner(other.owner, its.owner);
-                    else
-                        again = look_at_ownerless(other, its.word) != left_by_dead::nothing;
-                }
+                sleep_list words({.wide = &slot.word, .expected = lower(seen)});
+                again =
+                    watch_others(object, &slot, [&](const platform::narrow_word& owner, std::uint32_t its) {
+                        words.add({.narrow = &owner, .expected = its});
+                    });
                 wait_status ended = wait_status::signaled;
                 if (!again) {
                     words.add_stop(stop);
@@ -362,22 +373,7 @@ void kept_token_wait::free() noexcept {
     slot_ = nullptr;
 }
 
-// Adds the words on which a waiting thread sleeps, unless a dead thread may have left a token.
-bool kept_token_wait::may_inherit(kept_words& words) noexcept {
-    for (std::uint32_t i = 0; i != object_.slot_count; ++i) {
-        shared_slot& other = object_.slots[i];
-        if (&other == slot_) continue;
-        const slot_look its(other);
-        if (is_ownerless(its.owner)) {
-            if (look_at_ownerless(other, its.word) != left_by_dead::nothing) return true;
-        } else if (its.owner != platform::shared_futex::thread_mark()) {
-            words.add({.narrow = &other.owner, .expected = its.owner});
-        }
-    }
-    return false;
-}
-
-kept_token_wait::step kept_token_wait::advance(kept_words& words) {
+kept_token_wait::step kept_token_wait::advance(sleep_list& words) {
     shared_rounds rounds(object_);
     for (;; rounds.next()) {
         if (slot_ == nullptr) {
@@ -399,7 +395,11 @@ kept_token_wait::step kept_token_wait::advance(kept_words& words) {
             return step::taken;
         }
         if (is_ours && upper(seen) == above(slot_state::waiting, ticket_)) {
-            if (!may_inherit(words)) {
+            const auto watch = [&](const platform::narrow_word& owner, std::uint32_t its) {
+                if (its != platform::shared_futex::thread_mark())
+                    words.add({.narrow = &owner, .expected = its});
+            };
+            if (!watch_others(object_, slot_, watch)) {
                 words.add({.wide = &slot_->word, .expected = lower(seen)});
                 return step::waiting;
             }

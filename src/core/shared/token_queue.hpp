@@ -18,32 +18,6 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
 // the token was given or added.
 bool give_token(const shared_view& object, std::uint32_t limit);
 
-// Words to sleep on, of several waits.
-class kept_words {
-public:
-    void add(const platform::watched_word& one) noexcept {
-        for (std::size_t i = 0; i != count_; ++i)
-            if (words_[i].narrow == one.narrow && words_[i].wide == one.wide) return;
-        if (count_ == platform::most_watched)
-            lacks_some_ = true;
-        else
-            words_[count_++] = one;
-    }
-    std::size_t count() const noexcept { return count_; }
-    // Forgets all but the first `count` words.
-    void cut_to(std::size_t count) noexcept { count_ = count; }
-    // Whether there were more than a thread can sleep on.
-    bool lacks_some() const noexcept { return lacks_some_; }
-    void sleep(const deadline& until) const noexcept {
-        (void)platform::shared_futex::sleep(words_, count_, until);
-    }
-
-private:
-    platform::watched_word words_[platform::most_watched];
-    std::size_t count_ = 0;
-    bool lacks_some_ = false;
-};
-
 // A wait for a token in which no thread sleeps. One thread, its keeper, makes all calls except the constructor. The
 // slot is among the words that the keeper holds (dies-2), so a keeper can keep several waits.
 class kept_token_wait {
@@ -56,7 +30,7 @@ public:
         no_room,  // there is no slot, or the keeper can hold no more: advance again later
     };
     // Only if it returns `waiting` may the keeper sleep on what it adds to `words`. Throws state_not_recoverable.
-    step advance(kept_words& words);
+    step advance(sleep_list& words);
     // Ends the wait. Returns true if a token had been handed to it, which the keeper now has.
     bool end() noexcept;
     const shared_view& object() const noexcept { return object_; }
@@ -64,7 +38,6 @@ public:
 private:
     bool claim() noexcept;
     void free() noexcept;
-    bool may_inherit(kept_words& words) noexcept;
 
     const shared_view object_;
     std::uint32_t ticket_ = 0;  // of the slot

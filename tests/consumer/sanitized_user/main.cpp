@@ -65,7 +65,8 @@ void gates() {
                     gate->wait();
                     if (data != 1) std::abort();
                 });
-            if (i % 2 == 0) std::this_thread::sleep_for(1ms);
+            if (i % 2 == 0)
+                std::this_thread::sleep_for(1ms);  // so that some threads sleep; nothing says that they do
             data = 1;
             gate->set();
         }
@@ -379,7 +380,7 @@ void stops() {
         std::jthread waiting([&](std::stop_token stop) {
             if (never.wait(stop) == tocsin::wait_status::stopped) ++data;
         });
-        if (i % 2 == 0) std::this_thread::sleep_for(500us);
+        if (i % 2 == 0) std::this_thread::sleep_for(500us);  // as for the gates
         waiting.request_stop();
         waiting.join();
         sum += data;
@@ -486,7 +487,7 @@ void race() {
     std::jthread other([&] {
         ready.set();
         ++data;
-        std::this_thread::sleep_for(10ms);
+        std::this_thread::sleep_for(10ms);  // both threads live when both have written
     });
     ready.wait();
     ++data;
