@@ -27,6 +27,6 @@
 namespace tocsin::detail {
 
 // `header` is that of an object of this kind.
-TOCSIN_API source shared_source(shared_header& header, shared_kind kind);
+TOCSIN_API source shared_source(shared_header& header TOCSIN_LIFETIMEBOUND, shared_kind kind);
 
 }  // namespace tocsin::detail
