@@ -5,6 +5,7 @@
 // ThreadSanitizer must report that.
 #include <tocsin/tocsin.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <coroutine>
 #include <cstdio>
@@ -480,19 +481,28 @@ void shared_sources() {
 }
 #endif
 
-// The event says nothing of `data`: the thread that sets it writes afterwards.
+// The event says nothing of `data`: the thread that sets it writes afterwards. ThreadSanitizer may miss two writes at the
+// same moment, writes of threads that have ended, and writes that share eight bytes with many others. So `written` counts
+// the writes, orders nothing, and lies elsewhere.
 void race() {
     tocsin::auto_reset_event ready;
-    int data = 0;
+    alignas(16) std::atomic<int> written = 0;
+    alignas(16) int data = 0;
+    const auto until = [&](int count) {
+        while (written.load(std::memory_order::relaxed) != count) std::this_thread::sleep_for(1ms);
+    };
+    const auto write = [&] {
+        ++data;
+        written.fetch_add(1, std::memory_order::relaxed);
+    };
     std::jthread other([&] {
         ready.set();
-        ++data;
-        std::this_thread::sleep_for(10ms);  // both threads live when both have written
+        write();
+        until(2);
     });
     ready.wait();
-    ++data;
-    std::this_thread::sleep_for(10ms);
-    sum += data;
+    until(1);
+    write();
 }
 
 }  // namespace
