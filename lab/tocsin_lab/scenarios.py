@@ -243,6 +243,10 @@ KNOWN: Mapping[str, Knowledge] = {
             Target("trip", "raw_futex", 1.10, "median", cases(cores="1")),
         ),
     ),
+    "disturbed": Knowledge(
+        (Question("Fast again soonest after a disturbance", "soon", "median"),),
+        (Target("later", "tocsin_long_spin", 2.0, "median"),),
+    ),
     "hurdles": Knowledge(
         (
             Question("Fastest over a hurdle, two threads", "hurdle", "median", {"threads": "2"}),

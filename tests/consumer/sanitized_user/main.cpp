@@ -481,9 +481,9 @@ void shared_sources() {
 }
 #endif
 
-// The event says nothing of `data`: the thread that sets it writes afterwards. ThreadSanitizer may miss two writes at the
-// same moment, writes of threads that have ended, and writes that share eight bytes with many others. So `written` counts
-// the writes, orders nothing, and lies elsewhere.
+// The event says nothing of `data`: the thread that sets it writes afterwards. ThreadSanitizer may miss two writes at
+// the same moment, writes of threads that have ended, and writes that share eight bytes with many others. So `written`
+// counts the writes, orders nothing, and lies elsewhere.
 void race() {
     tocsin::auto_reset_event ready;
     alignas(16) std::atomic<int> written = 0;
