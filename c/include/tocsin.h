@@ -54,10 +54,12 @@
 #ifdef __cplusplus
 #define TOCSIN_INT : int32_t
 #define TOCSIN_ALIGNED_8 alignas(8)
+#define TOCSIN_ALIGNED_64 alignas(64)
 extern "C" {
 #else
 #define TOCSIN_INT
 #define TOCSIN_ALIGNED_8 _Alignas(8)
+#define TOCSIN_ALIGNED_64 _Alignas(64)
 #endif
 
 // ---- Results -------------------------------------------------------------------------------------------------------
@@ -68,6 +70,8 @@ typedef enum tocsin_status TOCSIN_INT {
     TOCSIN_STOPPED = 2,       // a stop was requested first; nothing was taken
     TOCSIN_DIFFERED = 3,      // the object at the address holds another value; the thread did not sleep
     TOCSIN_NOTHING_DONE = 4,  // there was nothing to take, to remove or to do
+    TOCSIN_OWNER_DIED = 5,    // of a shared lock: the caller holds it; an earlier owner died with it
+    TOCSIN_LOCK_LOST = 6,     // of a shared lock: nobody can hold it any more
 
     TOCSIN_ERROR_INVALID = -1,  // an argument is null, misaligned, out of range, or makes no sense here
     TOCSIN_ERROR_NO_MEMORY = -2,
@@ -330,7 +334,10 @@ typedef enum tocsin_source_kind TOCSIN_INT {
         7,  // `of.descriptor`, `asked`; on Windows a SOCKET, or a HANDLE with _SIGNALED
     TOCSIN_SOURCE_PROCESS_END = 8,
     TOCSIN_SOURCE_SIGNAL = 9,
-    TOCSIN_SOURCE_TICKER = 10  // <tocsin/ticker.hpp>
+    TOCSIN_SOURCE_TICKER = 10,               // <tocsin/ticker.hpp>
+    TOCSIN_SOURCE_SHARED_MANUAL_EVENT = 11,  // these three: not for tocsin_wait_all(), nor in a wait set
+    TOCSIN_SOURCE_SHARED_AUTO_EVENT = 12,
+    TOCSIN_SOURCE_SHARED_SEMAPHORE = 13  // takes one permit
 } tocsin_source_kind;
 
 // What a descriptor is to be ready for, and what was found. <tocsin/readiness.hpp> says what each means.
@@ -605,6 +612,97 @@ TOCSIN_C_API tocsin_status tocsin_signal_destroy(tocsin_signal* signal);
 TOCSIN_C_API tocsin_status tocsin_signal_try_wait(tocsin_signal* signal);
 TOCSIN_C_API int tocsin_signal_descriptor(const tocsin_signal* signal);
 
+// ---- Between processes ---------------------------------------------------------------------------------------------
+
+// Memory that several processes share. <tocsin/shared_memory.hpp> says what each call does. (The objects below work in
+// any other shared mapping, too.) `permissions` are those of a file, such as 0600. Fresh memory is all zero.
+typedef struct tocsin_shared_memory {
+    void* opaque;
+} tocsin_shared_memory;
+
+// TOCSIN_ERROR_EXISTS: there is such memory already.
+TOCSIN_C_API tocsin_status tocsin_shared_memory_create(tocsin_shared_memory* memory, const char* name,
+                                                       size_t size, uint32_t permissions);
+// TOCSIN_ERROR_NOT_FOUND: there is none.
+TOCSIN_C_API tocsin_status tocsin_shared_memory_open(tocsin_shared_memory* memory, const char* name);
+TOCSIN_C_API tocsin_status tocsin_shared_memory_open_or_create(tocsin_shared_memory* memory, const char* name,
+                                                               size_t size, uint32_t permissions);
+// Memory without a name. Other processes get it by fork(), or by _send() and _receive() through a socket of the family
+// AF_UNIX.
+TOCSIN_C_API tocsin_status tocsin_shared_memory_anonymous(tocsin_shared_memory* memory, size_t size);
+TOCSIN_C_API tocsin_status tocsin_shared_memory_receive(tocsin_shared_memory* memory, int socket);
+TOCSIN_C_API tocsin_status tocsin_shared_memory_send(const tocsin_shared_memory* memory, int socket);
+// Maps the whole of a file. Takes its own copy of the descriptor.
+TOCSIN_C_API tocsin_status tocsin_shared_memory_map(tocsin_shared_memory* memory, int descriptor);
+// Unmaps the memory. Its name stays.
+TOCSIN_C_API tocsin_status tocsin_shared_memory_destroy(tocsin_shared_memory* memory);
+// Removes a name. TOCSIN_NOTHING_DONE: there was none.
+TOCSIN_C_API tocsin_status tocsin_shared_memory_unlink(const char* name);
+TOCSIN_C_API void* tocsin_shared_memory_data(const tocsin_shared_memory* memory);
+TOCSIN_C_API size_t tocsin_shared_memory_size(const tocsin_shared_memory* memory);
+TOCSIN_C_API int tocsin_shared_memory_descriptor(const tocsin_shared_memory* memory);
+
+// Objects in shared memory. A process may be killed at any instruction: no token is lost, and nobody is held up.
+// docs/between_processes.md says what holds when, and what each object costs. Memory that is all zero is an unset
+// event, a semaphore without permits, or a free lock. Nothing is initialized, and nothing is destroyed.
+//
+// `tocsin_shared_X_at` checks that there can be such an object at the address, in memory with `room` bytes from there
+// on, and that no object of another kind or version is there. Call it once for each object and process.
+//
+// Waits ignore the spin policy of their limits. They return TOCSIN_ERROR_UNSUPPORTED on systems other than Linux, and
+// TOCSIN_ERROR_SYSTEM if all 31 slots of an object are taken (ENOBUFS) or if somebody else keeps writing to the object
+// (ENOTRECOVERABLE).
+typedef struct tocsin_shared_manual_event {
+    TOCSIN_ALIGNED_64 uint64_t opaque[8];
+} tocsin_shared_manual_event;
+typedef struct tocsin_shared_auto_event {
+    TOCSIN_ALIGNED_64 uint64_t opaque[256];
+} tocsin_shared_auto_event;
+typedef struct tocsin_shared_semaphore {
+    TOCSIN_ALIGNED_64 uint64_t opaque[256];
+} tocsin_shared_semaphore;
+typedef struct tocsin_shared_lock {
+    TOCSIN_ALIGNED_64 uint64_t opaque[256];
+} tocsin_shared_lock;
+
+#define TOCSIN_SHARED_SEMAPHORE_MAX 0x7FFFFFFFu
+
+TOCSIN_C_API tocsin_status tocsin_shared_manual_event_at(void* at, size_t room,
+                                                         tocsin_shared_manual_event** found);
+TOCSIN_C_API tocsin_status tocsin_shared_manual_event_set(tocsin_shared_manual_event* event);
+TOCSIN_C_API tocsin_status tocsin_shared_manual_event_reset(tocsin_shared_manual_event* event);
+TOCSIN_C_API bool tocsin_shared_manual_event_is_set(const tocsin_shared_manual_event* event);
+TOCSIN_C_API tocsin_status tocsin_shared_manual_event_wait(tocsin_shared_manual_event* event,
+                                                           const tocsin_limits* how);
+
+TOCSIN_C_API tocsin_status tocsin_shared_auto_event_at(void* at, size_t room,
+                                                       tocsin_shared_auto_event** found);
+TOCSIN_C_API tocsin_status tocsin_shared_auto_event_set(tocsin_shared_auto_event* event);
+TOCSIN_C_API tocsin_status tocsin_shared_auto_event_reset(tocsin_shared_auto_event* event);
+TOCSIN_C_API bool tocsin_shared_auto_event_is_set(const tocsin_shared_auto_event* event);
+TOCSIN_C_API tocsin_status tocsin_shared_auto_event_try_wait(tocsin_shared_auto_event* event);
+TOCSIN_C_API tocsin_status tocsin_shared_auto_event_wait(tocsin_shared_auto_event* event,
+                                                         const tocsin_limits* how);
+
+TOCSIN_C_API tocsin_status tocsin_shared_semaphore_at(void* at, size_t room, tocsin_shared_semaphore** found);
+TOCSIN_C_API tocsin_status tocsin_shared_semaphore_release(tocsin_shared_semaphore* semaphore,
+                                                           uint32_t permits);
+TOCSIN_C_API tocsin_status tocsin_shared_semaphore_try_acquire(tocsin_shared_semaphore* semaphore);
+TOCSIN_C_API tocsin_status tocsin_shared_semaphore_acquire(tocsin_shared_semaphore* semaphore,
+                                                           const tocsin_limits* how);
+TOCSIN_C_API uint32_t tocsin_shared_semaphore_available(const tocsin_shared_semaphore* semaphore);
+
+// An acquire returns TOCSIN_OK, TOCSIN_OWNER_DIED (the caller holds the lock: repair what it protects, then call
+// _mark_repaired()), TOCSIN_LOCK_LOST (an owner released the lock without a repair), or how it ended otherwise.
+// _try_acquire() returns TOCSIN_NOTHING_DONE if another thread holds the lock. Errors: TOCSIN_ERROR_SYSTEM if the
+// thread holds this lock (EDEADLK) or 64 others (ENOLCK); TOCSIN_ERROR_NOT_PERMITTED if it releases a lock that it does
+// not hold.
+TOCSIN_C_API tocsin_status tocsin_shared_lock_at(void* at, size_t room, tocsin_shared_lock** found);
+TOCSIN_C_API tocsin_status tocsin_shared_lock_try_acquire(tocsin_shared_lock* lock);
+TOCSIN_C_API tocsin_status tocsin_shared_lock_acquire(tocsin_shared_lock* lock, const tocsin_limits* how);
+TOCSIN_C_API tocsin_status tocsin_shared_lock_release(tocsin_shared_lock* lock);
+TOCSIN_C_API tocsin_status tocsin_shared_lock_mark_repaired(tocsin_shared_lock* lock);
+
 // ---- Group commit --------------------------------------------------------------------------------------------------
 
 typedef struct tocsin_group_commit {
@@ -720,5 +818,6 @@ _Static_assert(sizeof(tocsin_status) == 4 && sizeof(tocsin_clock) == 4 && sizeof
 
 #undef TOCSIN_INT
 #undef TOCSIN_ALIGNED_8
+#undef TOCSIN_ALIGNED_64
 
 #endif

@@ -12,6 +12,8 @@
 #include <tocsin/latch.hpp>
 #include <tocsin/process.hpp>
 #include <tocsin/semaphore.hpp>
+#include <tocsin/shared_event.hpp>
+#include <tocsin/shared_semaphore.hpp>
 #include <tocsin/signal.hpp>
 #include <tocsin/spin.hpp>
 #include <tocsin/ticker.hpp>
@@ -38,8 +40,9 @@ constinit thread_local last_error last{};
 
 static_assert(std::is_trivially_destructible_v<source>);  // a source_list destroys none
 
+// Of an object of C++ in the caller's memory.
 template <class T>
-source lot_source_of(void* object) noexcept {
+source source_at(void* object) {
     const bool aligned = (reinterpret_cast<std::uintptr_t>(object) & (alignof(T) - 1)) == 0;
     return object != nullptr && aligned ? source(*static_cast<T*>(object)) : source();
 }
@@ -158,12 +161,12 @@ limits limits_of(const tocsin_limits* how) noexcept {
             .stop_first = how->stop_first};
 }
 
-source source_of(const tocsin_source& from) noexcept {
+source source_of(const tocsin_source& from) {
     switch (from.kind) {
-        case TOCSIN_SOURCE_MANUAL_EVENT: return lot_source_of<manual_reset_event>(from.of.object);
-        case TOCSIN_SOURCE_AUTO_EVENT: return lot_source_of<auto_reset_event>(from.of.object);
-        case TOCSIN_SOURCE_SEMAPHORE: return lot_source_of<counting_semaphore<>>(from.of.object);
-        case TOCSIN_SOURCE_LATCH: return lot_source_of<latch>(from.of.object);
+        case TOCSIN_SOURCE_MANUAL_EVENT: return source_at<manual_reset_event>(from.of.object);
+        case TOCSIN_SOURCE_AUTO_EVENT: return source_at<auto_reset_event>(from.of.object);
+        case TOCSIN_SOURCE_SEMAPHORE: return source_at<counting_semaphore<>>(from.of.object);
+        case TOCSIN_SOURCE_LATCH: return source_at<latch>(from.of.object);
         case TOCSIN_SOURCE_BARRIER_TOKEN: {
             const auto* const token = static_cast<const tocsin_barrier_token*>(from.of.object);
             const bool is_made = held_at<void>(token) != nullptr;
@@ -187,6 +190,9 @@ source source_of(const tocsin_source& from) noexcept {
             ticker* const found = object_at<ticker>(static_cast<tocsin_ticker*>(from.of.object));
             return found != nullptr ? source(*found) : source();
         }
+        case TOCSIN_SOURCE_SHARED_MANUAL_EVENT: return source_at<shared_manual_reset_event>(from.of.object);
+        case TOCSIN_SOURCE_SHARED_AUTO_EVENT: return source_at<shared_auto_reset_event>(from.of.object);
+        case TOCSIN_SOURCE_SHARED_SEMAPHORE: return source_at<shared_semaphore>(from.of.object);
         case TOCSIN_SOURCE_NONE: break;
     }
     return {};
@@ -211,14 +217,16 @@ source_list::source_list(const tocsin_source* from, std::size_t count, const cha
         }
     }
     first_ = reinterpret_cast<source*>(memory);
-    for (; count_ != count; ++count_) {
-        const source* const made = new (memory + count_ * sizeof(source)) source(source_of(from[count_]));
-        if (!made->empty()) continue;
-        char what[64];
-        std::snprintf(what, sizeof what, "source %zu is of no kind, null or misaligned", count_);
-        status_ = refuse(call, what);
-        return;
-    }
+    status_ = guarded(call, [&] {
+        for (; count_ != count; ++count_) {
+            const source* const made = new (memory + count_ * sizeof(source)) source(source_of(from[count_]));
+            if (!made->empty()) continue;
+            char what[64];
+            std::snprintf(what, sizeof what, "source %zu is of no kind, null or misaligned", count_);
+            return refuse(call, what);
+        }
+        return TOCSIN_OK;
+    });
 }
 
 }  // namespace tocsin::c
@@ -238,6 +246,8 @@ const char* tocsin_error_text(tocsin_status status) {
         case TOCSIN_STOPPED: return "stopped";
         case TOCSIN_DIFFERED: return "the value differs";
         case TOCSIN_NOTHING_DONE: return "nothing to do";
+        case TOCSIN_OWNER_DIED: return "acquired from an owner that died";
+        case TOCSIN_LOCK_LOST: return "the lock is lost";
         case TOCSIN_ERROR_INVALID: return "invalid argument";
         case TOCSIN_ERROR_NO_MEMORY: return "no memory";
         case TOCSIN_ERROR_TOO_GREAT: return "the count would be too great";

@@ -159,14 +159,16 @@ tocsin_status wait_for_one(T& object, const tocsin_limits* how, const char* call
                                      : object.wait_until(until.until, *stop, until.spin));
 }
 
-// The C++ source that a source of C means; empty if it means none.
-source source_of(const tocsin_source& from) noexcept;
+// The C++ source that a source of C means; empty if it means none. Throws what the conversion of a shared object throws
+// (tocsin/detail/shared_source.hpp).
+source source_of(const tocsin_source& from);
 
 // The C++ sources of an array. Up to 16 of them are inside the object, because a wait for up to 16 sources allocates
 // nothing.
 class source_list {
 public:
-    // Refuses an array that is null or empty, or that has a source that means nothing. status() then says so.
+    // Refuses an array that is null or empty, or that has a source that means nothing or can't be waited for. status()
+    // then says so.
     source_list(const tocsin_source* from, std::size_t count, const char* call) noexcept;
     source_list(const source_list&) = delete;
     source_list& operator=(const source_list&) = delete;

@@ -25,10 +25,15 @@ static_assert(alignof(tocsin::ready_item) <= alignof(tocsin_ready_item));
 template <class Use>
 tocsin_status with_member(tocsin_wait_set* set, const tocsin_source* from, Use&& use,
                           const char* call) noexcept {
-    const tocsin::source member =
-        object_at<tocsin_source>(from) == nullptr ? tocsin::source() : source_of(*from);
-    if (member.empty()) return refuse(call, "the source is of no kind, null or misaligned");
-    return with_held<wait_set>(set, [&](wait_set& one) { return use(one, member); }, call);
+    return with_held<wait_set>(
+        set,
+        [&](wait_set& one) {
+            const bool is_source = object_at<tocsin_source>(from) != nullptr;
+            const tocsin::source member = is_source ? source_of(*from) : tocsin::source();
+            if (member.empty()) return refuse(call, "the source is of no kind, null or misaligned");
+            return use(one, member);
+        },
+        call);
 }
 template <class Use>
 tocsin_status with_timer(tocsin_wait_set* set, tocsin_wait_timer* from, Use&& use,
@@ -148,13 +153,15 @@ bool tocsin_wait_timer_is_armed(const tocsin_wait_timer* timer) {
 }
 
 tocsin_status tocsin_pollable_init(tocsin_pollable* view, const tocsin_source* event_or_semaphore) {
-    const bool is_source = object_at<tocsin_source>(event_or_semaphore) != nullptr;
-    const tocsin::source viewed = is_source ? source_of(*event_or_semaphore) : tocsin::source();
-    if (viewed.empty() || viewed.what() != tocsin::source::kind::lot) {
-        if (object_at<tocsin_pollable>(view) != nullptr) view->opaque = nullptr;
-        return refuse(__func__, "the source is no event and no semaphore, or null or misaligned");
-    }
-    return make_held<pollable>(view, __func__, viewed);
+    if (object_at<tocsin_pollable>(view) != nullptr) view->opaque = nullptr;
+    return guarded(__func__, [=] {
+        const bool is_source = object_at<tocsin_source>(event_or_semaphore) != nullptr;
+        const tocsin::source viewed = is_source ? source_of(*event_or_semaphore) : tocsin::source();
+        if (viewed.empty() || viewed.what() != tocsin::source::kind::lot)
+            return refuse("tocsin_pollable_init",
+                          "the source is no event and no semaphore, or null or misaligned");
+        return make_held<pollable>(view, "tocsin_pollable_init", viewed);
+    });
 }
 tocsin_status tocsin_pollable_destroy(tocsin_pollable* view) { return destroy_held<pollable>(view); }
 int tocsin_pollable_descriptor(const tocsin_pollable* view) {

@@ -20,7 +20,7 @@ typedef struct test_case {
 #define CASE(name) {#name, name}
 extern const test_case events_cases[], semaphores_cases[], addresses_cases[], waits_cases[],
     operations_cases[], conditions_cases[], sets_cases[], group_commit_cases[], errors_cases[],
-    diagnose_cases[];
+    diagnose_cases[], shared_cases[];
 
 extern int failures;
 void check(bool holds, const char* what, const char* file, int line);

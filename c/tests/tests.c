@@ -17,8 +17,8 @@ void* wait_for_token(void* event) {
 
 int main(void) {
     const test_case* const subjects[] = {
-        events_cases,     semaphores_cases, addresses_cases,    waits_cases,  operations_cases,
-        conditions_cases, sets_cases,       group_commit_cases, errors_cases, diagnose_cases,
+        events_cases, semaphores_cases,   addresses_cases, waits_cases,    operations_cases, conditions_cases,
+        sets_cases,   group_commit_cases, errors_cases,    diagnose_cases, shared_cases,
     };
     for (size_t i = 0; i != sizeof subjects / sizeof subjects[0]; ++i) {
         for (const test_case* each = subjects[i]; each->name != NULL; ++each) {

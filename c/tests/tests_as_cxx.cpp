@@ -10,6 +10,7 @@
 #include "operations.c"
 #include "semaphores.c"
 #include "sets.c"
+#include "shared.c"
 #include "tests.c"
 #include "waits.c"
 // NOLINTEND(bugprone-suspicious-include)
