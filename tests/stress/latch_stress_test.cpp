@@ -103,7 +103,9 @@ TEST(Barrier, NobodyIsLeftBehindOrPassesEarly) {
     thread_group threads;
     threads.start_many(members, "member", [&](int which) {
         random_source random(support::seed() + static_cast<std::uint64_t>(which));
-        for (long phase = 1; !over; ++phase) {
+        long phase = 0;
+        while (!over) {
+            ++phase;
             written[static_cast<std::size_t>(which)] = phase;
             jitter(random);
             if (random.one_in(2)) {

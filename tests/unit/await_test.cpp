@@ -672,7 +672,7 @@ TEST(AwaitExecutor, OneThatRefusesLeavesTheCoroutineToTheThreadThatEndsTheWait) 
     }(gate, other, closed, in);
     gate.set();
     EXPECT_EQ(closed.asked, 2);
-    EXPECT_EQ(in, (std::vector{2, std::this_thread::get_id()}));
+    EXPECT_EQ(in, std::vector(2, std::this_thread::get_id()));
     EXPECT_TRUE(one.done() && two.done());
 }
 

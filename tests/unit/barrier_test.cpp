@@ -49,7 +49,6 @@ constexpr bool has_the_standards_shape =
     !std::is_convertible_v<std::ptrdiff_t, Barrier> && !std::is_copy_constructible_v<Barrier> &&
     !std::is_move_constructible_v<Barrier> && !std::is_copy_assignable_v<Barrier> &&
     std::is_move_constructible_v<Token> && std::is_move_assignable_v<Token> &&
-    !std::is_copy_constructible_v<Token> && !std::is_default_constructible_v<Token> &&
     requires(Barrier& object, const Barrier& waited_for, Token token, std::ptrdiff_t number) {
         { Barrier::max() } -> std::same_as<std::ptrdiff_t>;
         { object.arrive() } -> std::same_as<Token>;
@@ -62,6 +61,9 @@ constexpr bool has_the_standards_shape =
 TEST(Barrier, HasTheStandardsShape) {
     static_assert(has_the_standards_shape<std::barrier<nothing>>);
     static_assert(has_the_standards_shape<barrier<nothing>>);
+    // The standard leaves these two open. A token of libc++ is a number, which can be copied.
+    using token = barrier<nothing>::arrival_token;
+    static_assert(!std::is_copy_constructible_v<token> && !std::is_default_constructible_v<token>);
     static_assert(std::is_constructible_v<barrier<>, std::ptrdiff_t>);
     static_assert(barrier<>::max() >= (1 << 30) - 1);
 }

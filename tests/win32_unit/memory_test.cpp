@@ -47,7 +47,8 @@ template <class Attempt>
 void with_ever_more_memory(const char* what, Attempt attempt) {
     support::at_each_allocation = refuse_without_memory;
     bool done = false;
-    for (long enough = 0; !done; ++enough) {
+    long enough = 0;
+    while (!done) {
         std::thread([&] {
             SetLastError(0);
             memory_left = enough;
@@ -60,6 +61,7 @@ void with_ever_more_memory(const char* what, Attempt attempt) {
                 EXPECT_EQ(error, ERROR_NOT_ENOUGH_MEMORY) << what << " with " << enough;
             }
         }).join();
+        ++enough;
     }
     support::at_each_allocation = nullptr;
 }

@@ -129,7 +129,6 @@ TEST(win32_waits, AQueuedCallEndsEveryAlertableWait) {
     const event other(true, false);
     const std::array both{never.get(), other.get()};
     called_in calls;
-    std::atomic<int> round{0};
     const event running(false, false);
     auto body = [&]() -> DWORD {
         for (int i = 0; i < rounds(200); ++i) {
