@@ -55,6 +55,12 @@
 // returns (poll_thread-5). A driver can't end the loop's sleep like this: the thread that calls cancel() may be the
 // loop's own, or the loop may wait for that thread.
 //
+// A loop that only polls a descriptor: descriptor() makes an own_loop, which watches with a poll_set. `changed` then
+// also raises the own_loop's flag, and run_ready() is the round of a loop as described in driver.hpp. It lowers the
+// flag first, and then makes the calls of a round, the calls that arm the driver last. So if a thread owes a call after
+// these, the flag goes up after it was lowered (driver-3). The flag is also up while something is left to do: at first,
+// after an error, and while there are descriptors that the poll_set has refused.
+//
 // Locks: no thread takes another lock while it holds the lock of this file, nor takes this lock while it holds a lock
 // of the lot.
 //
@@ -64,7 +70,9 @@
 //
 // Several copies of the library in a process: each has a default driver of its own.
 //
-// Memory order: the lock orders everything. The rundown orders the last call of `changed` before the destruction.
+// Memory order: the lock orders everything but [driver-loop]: the loop's thread stores the pointer to the own_loop with
+// release, and a thread that wakes the loop acquires. The rundown orders the last call of `changed` before the
+// destruction.
 //
 // Checked by: tests/model/driver_model_test.cpp (P23 of docs/proofs.md), tests/unit/driver_test.cpp,
 // tests/unit/driver_loops_test.cpp, examples/loops/driven_by_epoll.cpp.
@@ -75,12 +83,17 @@
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/rundown.hpp"
+#include "platform/poller/poller.hpp"
+#include "platform/poller/readable_flag.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/atomic.hpp>
+#include <tocsin/detail/exceptions.hpp>
 #include <tocsin/driver.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -88,8 +101,48 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 namespace tocsin {
+
+// What the driver watches for itself, for a loop that only polls a descriptor. Used by the loop's thread, but for
+// wake().
+class driver::own_loop {
+public:
+    own_loop() {
+        int error = flag_.open();
+        if (error == 0) watched_ = platform::poller::open_poll_set(error);
+        if (error == 0) view_ = watched_->open_view(flag_.descriptor(), error);
+        if (error != 0)
+            detail::throw_or_die(
+                std::system_error(error, platform::error_category(), "tocsin::driver::descriptor"));
+        if (view_ == nullptr)
+            detail::throw_or_die(std::system_error(std::make_error_code(std::errc::operation_not_supported),
+                                                   "tocsin::driver::descriptor"));
+        flag_.raise();
+    }
+
+    int descriptor() const noexcept { return view_->descriptor(); }
+    void wake() noexcept { flag_.raise(); }
+    std::size_t run_round(driver& whose);
+
+private:
+    struct refused {
+        watch_id id;
+        readiness found;
+    };
+
+    void note(const watch& each) noexcept;
+
+    platform::readable_flag flag_;
+    std::unique_ptr<platform::poll_set> watched_;
+    std::unique_ptr<platform::poll_view> view_;
+    // What the poll_set has refused: the next round reports it. Has room for all changes of an update.
+    std::vector<refused> refused_;
+};
 
 class driver::state final : public core::service {
 public:
@@ -98,13 +151,15 @@ public:
     state(const state&) = delete;
     state& operator=(const state&) = delete;
     ~state() {
-        if (!is_ours()) return;
-        core::unset_default_service(*this);
-        {
-            const std::lock_guard guard(lock_);
-            check_unused();
+        if (is_ours()) {
+            core::unset_default_service(*this);
+            {
+                const std::lock_guard guard(lock_);
+                check_unused();
+            }
+            calls_.wait_until_unused();
         }
-        calls_.wait_until_unused();
+        delete own_loop_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
     // Whether a thread of the parent held the lock at the fork. It may have been changing the containers. These may now
@@ -156,6 +211,22 @@ public:
         call_changed();
     }
 
+    // For the loop's thread.
+    own_loop* own_loop_if_any() const noexcept {
+        return own_loop_.load(std::memory_order_acquire);  // [driver-loop]
+    }
+    own_loop& its_own_loop() {
+        if (own_loop* const made = own_loop_if_any()) return *made;
+        auto made = std::make_unique<own_loop>();
+        own_loop_.store(made.get(), std::memory_order_release);  // [driver-loop]
+        return *made.release();
+    }
+    std::pair<deadline, deadline> next_on_both_clocks() noexcept {
+        const std::lock_guard guard(lock_);
+        armed_ = true;  // driver-3
+        return {steady_.next(), system_.next()};
+    }
+
     std::size_t begin_update() noexcept {
         const std::lock_guard guard(lock_);
         armed_ = true;  // driver-3
@@ -205,13 +276,14 @@ private:
 
     // Called under the lock. Returns whether the caller has to call call_changed() after the unlock.
     bool owe_call() noexcept {
-        if (!armed_ || changed_ == nullptr || is_silent_) return false;
+        if (!armed_ || is_silent_ || (changed_ == nullptr && own_loop_if_any() == nullptr)) return false;
         armed_ = false;
         (void)calls_.acquire();  // driver-4
         return true;
     }
     void call_changed() noexcept {
-        changed_(argument_);
+        if (own_loop* const ours = own_loop_if_any()) ours->wake();
+        if (changed_ != nullptr) changed_(argument_);
         (void)calls_.release();
     }
 
@@ -240,7 +312,48 @@ private:
     core::served_timers system_{core::timer_queue::clock::system};
     core::watch_table watches_;
     core::rundown calls_;  // of `changed` that are owed
+    detail::atomic<own_loop*> own_loop_{nullptr};
 };
+
+void driver::own_loop::note(const watch& each) noexcept {
+    const auto tag = static_cast<std::uint64_t>(each.id);
+    if (each.asked == readiness::none || each.renewed) (void)watched_->remove(each.descriptor);
+    if (each.asked == readiness::none) return;
+    int error = watched_->change(each.descriptor, each.asked, tag);
+    if (error != 0) error = watched_->add(each.descriptor, each.asked, tag);
+    if (error == 0) return;
+    const readiness found = error == EPERM   ? each.asked
+                            : error == EBADF ? readiness::invalid
+                                             : readiness::error;
+    refused_.push_back({each.id, found});  // there is room
+}
+
+std::size_t driver::own_loop::run_round(driver& whose) {
+    flag_.lower();
+    // Whatever goes wrong below, the loop makes another round.
+    bool again = true;
+    struct raise_if {
+        bool& needed;
+        platform::readable_flag& flag;
+        ~raise_if() {
+            if (needed) flag.raise();
+        }
+    } const at_end{again, flag_};
+    std::size_t ended = 0;
+    for (const refused& each : std::exchange(refused_, {})) ended += whose.notify(each.id, each.found);
+    std::array<ready_item, 64> ready;
+    const platform::poll_result polled = watched_->wait(ready, std::chrono::nanoseconds(0));
+    for (const ready_item& each : std::span(ready).first(polled.ready))
+        ended += whose.notify(watch_id(each.tag), each.found);
+    ended += whose.run_due();
+    std::size_t changes = whose.begin_update();
+    refused_.reserve(changes);
+    for (watch next; changes != 0 && whose.take_change(next); --changes) note(next);
+    const auto [steady, system] = whose.state_->next_on_both_clocks();
+    const int error = view_->set_deadlines(steady, system);
+    again = error != 0 || polled.error != 0 || !refused_.empty();
+    return ended;
+}
 
 driver::driver(void (*changed)(void*) noexcept, void* argument)
     : state_(std::make_unique<state>(changed, argument)) {}
@@ -273,6 +386,13 @@ std::size_t driver::notify(watch_id which, readiness found) noexcept { return st
 std::size_t driver::begin_update() noexcept { return state_->begin_update(); }
 
 bool driver::take_change(watch& next) noexcept { return state_->take_change(next); }
+
+int driver::descriptor() { return state_->its_own_loop().descriptor(); }
+
+std::size_t driver::run_ready() {
+    own_loop* const ours = state_->own_loop_if_any();
+    return ours != nullptr ? ours->run_round(*this) : 0;
+}
 
 core::service& detail::driver_access::service_of(driver& which) noexcept { return *which.state_; }
 

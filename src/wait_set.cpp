@@ -42,18 +42,26 @@
 // looks again at what is ready. If nothing is, because the timer has been moved or removed, for instance, the thread
 // sleeps again.
 //
+// View. descriptor() gives the set a view for a loop that polls a descriptor (ready_list-8). From then on there is a
+// poll_set, and each wait ends with arm_view(). Events and timers raise the view's flag. The descriptor stands for the
+// flag, the poll_set, and the first deadlines of the timers (poll_view in poller.hpp). The poll_set's bell counts, too.
+// So that a late ring ends, waits of a set with a view poll as if it had descriptors. The flag is up at first, and the
+// first wait arms the view. If a wait is under way when the set gets its view, that wait may end without arm_view().
+// Then the flag stays up until the next wait.
+//
 // Memory order
 //   [set-waiter]  Only one thread at a time may wait in a wait_set. A wait ends with a release store, and the next wait
 //                 begins with an acquire. So the next waiting thread sees what the last one wrote to data that only the
 //                 waiting thread touches.
 //   [set-poll]    The thread that makes the poll_set stores the pointer to it with release. A thread that loads the
 //                 pointer acquires.
+//   [set-view]    The same for the view.
 //   Everything else is ordered by two locks: that of the ready_list (ready_list.cpp), and `admission_`, which add(),
 //   change() and remove() take.
 //
-// Checked by: tests/model/wait_set_poll_model_test.cpp and wait_set_timer_model_test.cpp (P12 of docs/proofs.md),
-// tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp, tests/stress/wait_set_stress_test.cpp. The ready_list
-// has models of its own (P12, too).
+// Checked by: tests/model/wait_set_poll_model_test.cpp, wait_set_timer_model_test.cpp and wait_set_view_model_test.cpp
+// (P12 of docs/proofs.md), tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
+// tests/stress/wait_set_stress_test.cpp. The ready_list has models of its own (P12, too).
 #include "core/wait/listed_wait.hpp"
 #include "core/wait/member_table.hpp"
 #include "core/wait/poll_sleep.hpp"
@@ -135,6 +143,7 @@ public:
         const bool lot_is_ours = process_.is_of_this_process();
         events_.for_each([&](source_member* each) { lot_is_ours ? set_.remove(each) : delete each; });
         if (lot_is_ours) set_.remove_timers();
+        delete view_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
         delete poll_.load(std::memory_order_relaxed);  // no order: no other thread uses it any more
     }
 
@@ -205,6 +214,22 @@ public:
         set_.set_tag(timer, tag);
     }
 
+    int descriptor() {
+        const std::lock_guard here(admission_);
+        if (const view* const made = view_if_any()) return made->outside->descriptor();
+        auto made = std::make_unique<view>();
+        int error = made->inside.flag.open();
+        if (error == 0) made->outside = poll().open_view(made->inside.flag.descriptor(), error);
+        if (error != 0) fail(error, "tocsin::wait_set::descriptor");
+        if (made->outside == nullptr)
+            detail::throw_or_die(std::system_error(std::make_error_code(std::errc::operation_not_supported),
+                                                   "tocsin::wait_set::descriptor"));
+        made->inside.flag.raise();
+        set_.show_to(made->inside);
+        view_.store(made.get(), std::memory_order_release);  // [set-view]
+        return made.release()->outside->descriptor();
+    }
+
     bool remove(timer_member& timer) noexcept {
         const std::lock_guard here(admission_);
         if (timer.list() != &set_) return false;
@@ -215,6 +240,7 @@ public:
     // `whose` is the wait_set, for diagnosis.
     set_result wait(const wait_set* whose, std::span<ready_item> out, const detail::wait_options& options) {
         const single_waiter mine(is_waited_in_);
+        const view_arming after(*this);
         ++unlooked_;
         if (const auto ended = ready_or_over(out, options)) return *ended;
         deadline until = options.until;  // of the next sleep, which may end earlier on account of a timer
@@ -248,6 +274,31 @@ private:
     private:
         detail::atomic<bool>& taken_;
     };
+
+    struct view {
+        ready_list::view inside;
+        std::unique_ptr<platform::poll_view> outside;
+    };
+    // Arms the view, if there is one, when a wait ends.
+    class view_arming {
+    public:
+        explicit view_arming(state& of) noexcept : of_(of) {}
+        ~view_arming() { of_.arm_view(); }
+        view_arming(const view_arming&) = delete;
+        view_arming& operator=(const view_arming&) = delete;
+
+    private:
+        state& of_;
+    };
+    view* view_if_any() const noexcept {
+        return view_.load(std::memory_order_acquire);  // [set-view]
+    }
+    void arm_view() noexcept {
+        view* const to = view_if_any();
+        if (to == nullptr || !set_.arm_view()) return;
+        // If the deadlines can't be set, the flag makes the loop wait again, which tries again.
+        if (to->outside->set_deadlines(to->inside.steady, to->inside.system) != 0) to->inside.flag.raise();
+    }
 
     // A sleep in the poll_set, if there is one.
     class sleep_in_set final : public core::poll_sleep {
@@ -288,7 +339,8 @@ private:
 
     bool has_descriptors() const noexcept {
         // no order: the wait sees what was added before it, and the poll reports what is added during it
-        return poll_if_any() != nullptr && descriptors_.load(std::memory_order_relaxed) != 0;
+        return poll_if_any() != nullptr &&
+               (descriptors_.load(std::memory_order_relaxed) != 0 || view_if_any() != nullptr);
     }
 
     std::size_t look_at_descriptors(std::span<ready_item> out) {
@@ -367,6 +419,7 @@ private:
     core::futex_lock admission_;  // guards the map and the making of the poll_set; taken before other locks
     core::member_table events_;
     detail::atomic<poll_set*> poll_{nullptr};
+    detail::atomic<view*> view_{nullptr};
     detail::atomic<bool> is_waited_in_{false};
     detail::atomic<std::size_t> descriptors_{0};  // how many are members
     // How many waits in a row have not looked at descriptors, this one included. Only the waiting thread touches it.
@@ -449,6 +502,8 @@ set_result wait_set::wait(const limits& how, std::span<ready_item> out) {
     if (detail::is_stopped_first(how)) return {wait_status::stopped};
     return state_->wait(this, out, detail::options_of(how));
 }
+
+int wait_set::descriptor() { return state_->descriptor(); }
 
 set_result wait_set::wait(std::span<ready_item> out) { return wait({}, out); }
 

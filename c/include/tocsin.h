@@ -468,6 +468,11 @@ TOCSIN_C_API tocsin_status tocsin_driver_run_due_at(tocsin_driver* driver, int64
 // names: above all, those that asked for what was found. TOCSIN_NOTHING_DONE: there were none, or the watch has ended.
 // A number that is no id, such as a descriptor, is refused.
 TOCSIN_C_API tocsin_status tocsin_driver_notify(tocsin_driver* driver, uint64_t id, uint32_t found);
+// For a loop that only polls descriptors, and calls none of the functions above: `*descriptor` is readable when
+// tocsin_driver_run_ready() has something to do, at first for example. That function never sleeps. It returns
+// TOCSIN_NOTHING_DONE if it has ended no wait. TOCSIN_ERROR_UNSUPPORTED: the system has no epoll.
+TOCSIN_C_API tocsin_status tocsin_driver_descriptor(tocsin_driver* driver, int* descriptor);
+TOCSIN_C_API tocsin_status tocsin_driver_run_ready(tocsin_driver* driver);
 
 // The operation's waits use this driver from now on. TOCSIN_ERROR_BUSY: the operation waits.
 TOCSIN_C_API tocsin_status tocsin_operation_set_driver(tocsin_operation* operation, tocsin_driver* driver);
@@ -556,6 +561,10 @@ TOCSIN_C_API tocsin_status tocsin_wait_set_remove_timer(tocsin_wait_set* set, to
 // 0 unless the wait returns TOCSIN_OK. The two remove calls return TOCSIN_NOTHING_DONE if there was no such member.
 TOCSIN_C_API tocsin_status tocsin_wait_set_wait(tocsin_wait_set* set, const tocsin_limits* how,
                                                 tocsin_ready_item* items, size_t capacity, size_t* count);
+// For somebody else's loop, which only polls `*descriptor`. It is readable at first, and when a wait would find
+// something, until a wait leaves nothing behind. Such a wait has a deadline of zero. <tocsin/wait_set.hpp> has the
+// details. TOCSIN_ERROR_UNSUPPORTED: the system has no epoll.
+TOCSIN_C_API tocsin_status tocsin_wait_set_descriptor(tocsin_wait_set* set, int* descriptor);
 
 // A timer is reported once for each reset. Destroying it removes it from its set.
 TOCSIN_C_API tocsin_status tocsin_wait_timer_init(tocsin_wait_timer* timer);

@@ -76,6 +76,19 @@ tocsin_status tocsin_driver_notify(tocsin_driver* one, uint64_t id, uint32_t fou
     });
 }
 
+tocsin_status tocsin_driver_descriptor(tocsin_driver* one, int* descriptor) {
+    if (object_at<int>(descriptor) == nullptr)
+        return refuse(__func__, "there is no place for the descriptor");
+    *descriptor = -1;
+    return with_held<c_driver>(one, [=](c_driver& by) {
+        *descriptor = by.driver.descriptor();
+        return TOCSIN_OK;
+    });
+}
+tocsin_status tocsin_driver_run_ready(tocsin_driver* one) {
+    return with_held<c_driver>(one, [](c_driver& by) { return done_if(by.driver.run_ready() != 0); });
+}
+
 tocsin_status tocsin_set_default_driver(tocsin_driver* one) {
     if (one == nullptr) return tocsin::set_default_driver(nullptr), TOCSIN_OK;
     return with_held<c_driver>(one, [](c_driver& by) {

@@ -101,6 +101,16 @@ tocsin_status tocsin_wait_set_remove_timer(tocsin_wait_set* set, tocsin_wait_tim
     return with_timer(set, timer, remove, __func__);
 }
 
+tocsin_status tocsin_wait_set_descriptor(tocsin_wait_set* set, int* descriptor) {
+    if (object_at<int>(descriptor) == nullptr)
+        return refuse(__func__, "there is no place for the descriptor");
+    *descriptor = -1;
+    return with_held<wait_set>(set, [=](wait_set& one) {
+        *descriptor = one.descriptor();
+        return TOCSIN_OK;
+    });
+}
+
 tocsin_status tocsin_wait_set_wait(tocsin_wait_set* set, const tocsin_limits* how, tocsin_ready_item* items,
                                    size_t capacity, size_t* count) {
     if (object_at<size_t>(count) == nullptr) return refuse(__func__, "`count` is null or misaligned");

@@ -2,6 +2,7 @@
 // A function that is called when a wait ends, and loops of the user. C11 and C++ at the same time.
 #include "harness.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 struct ending {
@@ -211,8 +212,40 @@ static void a_loop_of_the_user_serves_operations(void) {
     close(ends[1]);
 }
 
+static void a_driver_is_a_descriptor(void) {
+    struct ending ending;
+    tocsin_auto_event token = TOCSIN_EVENT_UNSET;
+    tocsin_operation operation;
+    tocsin_driver driver;
+    const tocsin_source source = source_at(TOCSIN_SOURCE_AUTO_EVENT, &token);
+    const tocsin_limits soon = until(TOCSIN_CLOCK_FROM_NOW, MS);
+    struct pollfd polled = {-1, POLLIN, 0};
+    memset(&ending, 0, sizeof ending);
+    ending.operation = &operation;
+    CHECK_OK(tocsin_driver_init(&driver, NULL, NULL));
+    CHECK_OK(tocsin_operation_init(&operation, &source, 1, false, note_end, &ending));
+    CHECK_OK(tocsin_operation_set_driver(&operation, &driver));
+    const tocsin_status made = tocsin_driver_descriptor(&driver, &polled.fd);
+    if (made != TOCSIN_ERROR_UNSUPPORTED) {  // a system without epoll
+        CHECK_OK(made);
+        CHECK(tocsin_driver_run_ready(&driver) == TOCSIN_NOTHING_DONE);
+        CHECK(poll(&polled, 1, 0) == 0);
+        CHECK_OK(tocsin_operation_start(&operation, &soon));
+        while (ending.calls == 0) {
+            CHECK(poll(&polled, 1, -1) == 1);
+            (void)tocsin_driver_run_ready(&driver);
+        }
+        CHECK(ending.how == TOCSIN_TIMED_OUT);
+    }
+    REFUSED(tocsin_driver_descriptor(&driver, NULL));
+    CHECK_OK(tocsin_operation_destroy(&operation));
+    CHECK_OK(tocsin_driver_destroy(&driver));
+    REFUSED(tocsin_driver_run_ready(&driver));
+}
+
 const test_case operations_cases[] = {
     CASE(a_function_is_called_when_a_wait_ends),
     CASE(a_loop_of_the_user_serves_operations),
+    CASE(a_driver_is_a_descriptor),
     {NULL, NULL},
 };

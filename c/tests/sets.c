@@ -88,7 +88,8 @@ static void a_timer_of_a_set_repeats(void) {
     CHECK_OK(tocsin_wait_timer_init(&timer));
     CHECK_OK(tocsin_wait_set_add_timer(&set, &timer, 4));
     CHECK(tocsin_wait_timer_ticks(&timer) == 0);
-    CHECK_OK(tocsin_wait_timer_reset_every(&timer, until(TOCSIN_CLOCK_STEADY, begin).until, (int64_t)3600000 * MS));
+    CHECK_OK(tocsin_wait_timer_reset_every(&timer, until(TOCSIN_CLOCK_STEADY, begin).until,
+                                           (int64_t)3600000 * MS));
     CHECK_OK(tocsin_wait_set_wait(&set, NULL, &item, 1, &count));
     CHECK(count == 1 && item.tag == 4 && tocsin_wait_timer_ticks(&timer) == 1);
     CHECK(tocsin_wait_set_wait(&set, &now, &item, 1, &count) == TOCSIN_TIMED_OUT);
@@ -117,6 +118,34 @@ static void a_view_is_readable_when_its_event_is_set(void) {
     CHECK(tocsin_pollable_descriptor(&view) == -1);
     source = timer_source(1);
     REFUSED(tocsin_pollable_init(&view, &source));
+}
+
+static void a_set_is_a_descriptor(void) {
+    tocsin_auto_event token = TOCSIN_EVENT_UNSET;
+    const tocsin_source source = source_at(TOCSIN_SOURCE_AUTO_EVENT, &token);
+    const tocsin_limits at_once = until(TOCSIN_CLOCK_FROM_NOW, 0);
+    tocsin_wait_set set;
+    tocsin_ready_item item;
+    size_t count;
+    struct pollfd polled = {-1, POLLIN, 0};
+    CHECK_OK(tocsin_wait_set_init(&set));
+    CHECK_OK(tocsin_wait_set_add(&set, &source, 5));
+    const tocsin_status made = tocsin_wait_set_descriptor(&set, &polled.fd);
+    if (made != TOCSIN_ERROR_UNSUPPORTED) {  // a system without epoll
+        CHECK_OK(made);
+        CHECK(poll(&polled, 1, 0) == 1);
+        CHECK(tocsin_wait_set_wait(&set, &at_once, &item, 1, &count) == TOCSIN_TIMED_OUT);
+        CHECK(poll(&polled, 1, 0) == 0);
+        tocsin_auto_event_set(&token);
+        CHECK(poll(&polled, 1, 0) == 1);
+        CHECK_OK(tocsin_wait_set_wait(&set, &at_once, &item, 1, &count));
+        CHECK(count == 1 && item.tag == 5);
+        CHECK(poll(&polled, 1, 0) == 0);
+    }
+    REFUSED(tocsin_wait_set_descriptor(&set, NULL));
+    CHECK_OK(tocsin_wait_set_destroy(&set));
+    REFUSED(tocsin_wait_set_descriptor(&set, &polled.fd));
+    CHECK(polled.fd == -1);
 }
 
 static void the_end_of_a_process_is_a_source(void) {
@@ -163,6 +192,7 @@ const test_case sets_cases[] = {
     CASE(a_set_reports_tags),
     CASE(a_timer_of_a_set_repeats),
     CASE(a_view_is_readable_when_its_event_is_set),
+    CASE(a_set_is_a_descriptor),
     CASE(the_end_of_a_process_is_a_source),
     CASE(a_signal_is_a_source),
     {NULL, NULL},

@@ -14,6 +14,11 @@
 // examples/loops/driven_by_epoll.cpp is a whole program. tests/support/driven_loops.hpp has the same for poll(), libuv,
 // GLib and Asio, and for a loop that never sleeps.
 //
+// A loop that only polls descriptors, and takes no timeout from others, can let the driver watch for itself:
+//
+//     tocsin::driver driver;
+//     loop.on_readable(driver.descriptor(), [&] { driver.run_ready(); });
+//
 // What the loop does
 //   Before each sleep, the loop calls update() and next_deadline() (or poll_timeout()), in either order. After the
 //   sleep it calls notify() for what it has found, and run_due(). A loop that never sleeps, such as a game's, calls
@@ -153,8 +158,27 @@ public:
     // for this descriptor, not of all waits.
     TOCSIN_API std::size_t notify(watch_id which, readiness found) noexcept;
 
+    // A descriptor that is readable when run_ready() has something to do: at first, when a deadline or a timer has
+    // passed, when a descriptor is ready, or when what to watch or the first deadline has changed. It stays readable
+    // until run_ready() has left nothing to do. So a loop that reports only changes (EPOLLET) has to call run_ready()
+    // until it returns 0. Do nothing with the descriptor but poll it: the driver alone reads, writes and closes it.
+    // Returns the same descriptor until the driver is destroyed. A loop that uses descriptor() and run_ready() calls
+    // none of the functions above. The function `changed` is called as before, if there is one.
+    // The first call opens six descriptors. Throws std::system_error: EMFILE, ENFILE or ENOMEM, or
+    // std::errc::operation_not_supported except on Linux with epoll. Throws std::bad_alloc.
+    [[nodiscard]] TOCSIN_API int descriptor();
+    // Does all that a loop does in a round, but never sleeps: finds the descriptors that are ready, 64 at most, ends
+    // their waits and those whose deadlines or timers have passed, and watches what the driver now wants. Returns how
+    // many waits this has ended, counted as by notify() and run_due(). If a descriptor can't be watched, its waits end
+    // in the next call: a regular file is ready for what was asked, a closed descriptor is `invalid`, and if the system
+    // refuses for another reason, such as ENOSPC, they report an `error`. Call descriptor() first, else this returns 0.
+    // Costs one system call to look, one or two to lower the descriptor, and one for each watch or first deadline that
+    // has changed. Throws std::bad_alloc, and then the next call does the rest.
+    TOCSIN_API std::size_t run_ready();
+
 private:
     class state;
+    class own_loop;
     friend struct detail::driver_access;
 
     TOCSIN_API std::size_t begin_update() noexcept;

@@ -178,6 +178,23 @@ public:
         return {};
     }
 
+    // A descriptor for somebody else's loop, which is to wait in the set when it finds the descriptor readable:
+    //     loop.on_readable(set.descriptor(), [&] {
+    //         tocsin::ready_item ready[64];
+    //         serve(std::span(ready).first(set.wait({.until = 0s}, ready).count));
+    //     });
+    // The descriptor is readable when a wait would find an event, a descriptor or a timer. It stays readable until a
+    // wait leaves nothing behind. So a loop that reports only changes (EPOLLET) has to wait until a wait finds nothing.
+    // It may also be readable when nothing is ready: at first, or because another thread has taken the event. Until
+    // that wait, tokens and permits stay where they are, and others may take them. Do nothing with the descriptor but
+    // poll it: the set alone reads, writes and closes it. Returns the same descriptor until the set is destroyed. Any
+    // thread may call descriptor(). The first call opens four descriptors, and two more if the set has had no
+    // descriptor as a member. Costs from then on: one or two system calls more for each wait that leaves nothing
+    // behind; one for a set() or release() of a member after such a wait; and one if the first timer has changed.
+    // Throws std::system_error: EMFILE, ENFILE or ENOMEM, or std::errc::operation_not_supported except on Linux with
+    // epoll. There a wait_set and a foreign loop need a thread each. Throws std::bad_alloc.
+    [[nodiscard]] TOCSIN_API int descriptor();
+
 private:
     class state;
 

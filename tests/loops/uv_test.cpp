@@ -6,17 +6,28 @@
 #include <tocsin/diagnose.hpp>
 #include <tocsin/driver.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/operation.hpp>
 #include <tocsin/semaphore.hpp>
 #include <tocsin/uv.hpp>
+#include <tocsin/wait_set.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
+#include <utility>
 
+#include <unistd.h>
 #include <uv.h>
 
 namespace {
@@ -199,6 +210,98 @@ TEST(UvWatch, EndsOnceIfASetAndUnwatchMeet) {
         setter.join();
         ASSERT_EQ(tocsin::waiting_on(&event), 0u);
     }
+}
+
+// A foreign loop that knows nothing but a descriptor.
+struct polled {
+    uv_poll_t handle{};
+    std::function<void()> call;
+
+    polled(loop& in, int descriptor, std::function<void()> on_readable) : call(std::move(on_readable)) {
+        handle.data = this;
+        EXPECT_EQ(uv_poll_init(in.get(), &handle, descriptor), 0);
+        EXPECT_EQ(uv_poll_start(&handle, UV_READABLE,
+                                [](uv_poll_t* it, int, int) { static_cast<polled*>(it->data)->call(); }),
+                  0);
+    }
+    void close() { uv_close(reinterpret_cast<uv_handle_t*>(&handle), nullptr); }
+};
+
+// Whether the library was built for a poller that keeps no sets.
+bool refuses_descriptors() {
+    tocsin::wait_set set;
+    try {
+        return set.descriptor() < 0;
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), std::errc::operation_not_supported);
+        return true;
+    }
+}
+
+TEST(UvPoll, ServesAWaitSetByItsDescriptor) {
+    if (refuses_descriptors()) GTEST_SKIP() << "not here: a descriptor that stands for others, as epoll has";
+    loop loop;
+    auto_reset_event job;
+    auto_reset_event done;
+    tocsin::wait_timer tick;
+    tocsin::wait_set set;
+    set.add(job, 1);
+    set.add(tick, 2);
+    tick.reset_every(tocsin::deadline(1ms), 1ms);
+    int jobs = 0;
+    std::uint64_t ticks = 0;
+    std::optional<polled> here;
+    here.emplace(loop, set.descriptor(), [&] {
+        std::array<tocsin::ready_item, 2> items;
+        for (const auto& each : std::span(items).first(set.wait({.until = 0ns}, items).count)) {
+            if (each.tag == 1) {
+                ++jobs;
+                done.set();
+            } else {
+                ticks += tick.ticks();
+            }
+        }
+        if (jobs == 100 && ticks >= 3) here->close();
+    });
+    std::thread producer([&] {
+        for (int i = 0; i != 100; ++i) {
+            job.set();
+            done.wait();
+        }
+    });
+    loop.run();
+    producer.join();
+    EXPECT_EQ(jobs, 100);
+}
+
+TEST(UvPoll, ServesADriverByItsDescriptor) {
+    if (refuses_descriptors()) GTEST_SKIP() << "not here: a descriptor that stands for others, as epoll has";
+    loop loop;
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    tocsin::driver driver;
+    int left = 2;
+    std::optional<polled> here;
+    here.emplace(loop, driver.descriptor(), [&] {
+        driver.run_ready();
+        if (left == 0) here->close();
+    });
+    auto_reset_event never;
+    auto late =
+        tocsin::any_operation([&](any_result how) noexcept { left -= how.status == wait_status::timed_out; },
+                              {.until = 5ms}, never);
+    late.by(driver);
+    late.start();
+    auto end =
+        tocsin::any_operation([&](any_result how) noexcept { left -= how.status == wait_status::signaled; },
+                              tocsin::readable(ends[0]));
+    end.by(driver);
+    end.start();
+    std::thread writer([&] { EXPECT_EQ(write(ends[1], "x", 1), 1); });
+    loop.run();
+    writer.join();
+    EXPECT_EQ(left, 0);
+    for (const int each : ends) close(each);
 }
 
 }  // namespace

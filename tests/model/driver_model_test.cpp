@@ -7,6 +7,7 @@
 #include "core/async/timer_thread.hpp"
 #include "support/clock_by_looks.hpp"
 #include "support/library_model.hpp"
+#include "support/modelled_view.hpp"
 
 #include <chrono>
 #include <functional>
@@ -169,6 +170,25 @@ void a_timer_that_another_thread_sets_runs(bool deadline_first) {
 TEST(driver_model, ATimerThatAnotherThreadSetsRuns) { a_timer_that_another_thread_sets_runs(false); }
 
 TEST(driver_model, ALoopMayAskForTheDeadlineFirst) { a_timer_that_another_thread_sets_runs(true); }
+
+// Without `changed`: the loop knows nothing but the driver's descriptor.
+class driver_view_model : public modelled_view_test {};
+
+TEST_F(driver_view_model, ALoopThatOnlyPollsADescriptorRunsTimersOfTwoThreads) {
+    holds_within(2, [](run& r) {
+        driver one;
+        (void)one.descriptor();
+        core::service* const by = &detail::driver_access::service_of(one);
+        counted_timer all[2];
+        for (counted_timer& each : all) r.spawn("setter", [&each, by] { each.set(now(), by); });
+        while (!all[0].has_run() || !all[1].has_run()) {
+            sleep_until_readable();
+            (void)one.run_ready();
+        }
+        r.join_all();
+        for (counted_timer& each : all) each.take_back();
+    });
+}
 
 // Only one of the two makes the loop look again.
 TEST(driver_model, TimersOfTwoThreadsRun) {

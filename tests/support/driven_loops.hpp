@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -186,6 +187,41 @@ private:
     wake_pipe wake_;
     tocsin::driver driver_{wake_};
     polled_list watched_;
+};
+
+// A loop over poll() that knows nothing of the driver but its descriptor.
+class descriptor_loop {
+public:
+    static constexpr const char* missing = nullptr;
+
+    descriptor_loop() = default;
+    descriptor_loop(const descriptor_loop&) = delete;
+    descriptor_loop& operator=(const descriptor_loop&) = delete;
+
+    tocsin::driver& driver() { return driver_; }
+    void wake() { wake_(); }
+    void forget() { driver_.run_ready(); }
+    void run_once() {
+        pollfd found[] = {{wake_.descriptor(), POLLIN, 0}, {descriptor_, POLLIN, 0}};
+        (void)::poll(found, 2, -1);
+        wake_.drain();
+        if (found[1].revents != 0) driver_.run_ready();
+    }
+    // Whether the driver watches with a mechanism that can have such a descriptor.
+    static bool works() {
+        class tocsin::driver one;
+        try {
+            return one.descriptor() >= 0;
+        } catch (const std::system_error& error) {
+            require(error.code() == std::errc::operation_not_supported, "driver::descriptor");
+            return false;
+        }
+    }
+
+private:
+    wake_pipe wake_;
+    class tocsin::driver driver_;
+    const int descriptor_ = driver_.descriptor();
 };
 
 // A loop that never sleeps, such as a game's. One round is a frame. It asks in each frame, so nothing has to end a

@@ -41,6 +41,13 @@
 //       the sleeper whenever such a timer becomes the first on that clock. (If the timer that `until` comes from is
 //       moved to a later time or removed, the sleeper wakes for nothing, and looks again. So it does, once a second, if
 //       the wait's own deadline is on a clock of the user.)
+//   ready_list-8  A ready_list may have a view, for a loop that polls a flag instead of sleeping here. Whenever the
+//   lock
+//       is free, one of four things is true. A wait is under way, at the end of which the thread arms the view's alert
+//       (alert.hpp) or raises the flag. Or the flag is up. Or a thread is about to raise it. Or the alert is armed, no
+//       member is in the list, and no armed timer is due before the view's deadline of the timer's clock.
+//       legal: the flag is up although nothing is ready. Cost: a needless wait, which lowers it.
+//       illegal: a member is in the list and the flag is down, but no thread is about to raise it and none waits.
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
@@ -56,6 +63,13 @@
 // sleeps at most until the earliest deadline of the armed timers (ready_list-7). So a timer that is armed before
 // begin_sleep() ends the sleep in time. A thread that arms a timer afterwards finds the sleeper, and claims it if
 // ready_list-7 requires that.
+//
+// View: a member that joins the list finds the alert armed or not, both under the lock. If the alert was armed, the
+// flag goes up. If it was not, ready_list-8 holds already, unless a wait is under way. At its end, arm_view() lowers
+// the flag before it takes the lock and looks at the list. A member that joined before that look makes arm_view() raise
+// the flag again. One that joins later finds the alert armed. While a wait is under way, members may join the list
+// without an alert, because its arm_view() is still to come. So a set() that claims the sleeper alerts nobody. A view
+// declines every exclusive offer: the source goes to the next waiter in its queue, or stays ready.
 //
 // A timer becomes ready only when a wait looks. It goes behind the members that are ready already. A wait makes at most
 // as many timers ready as its caller has room for. So the caller chooses for how many steps the wait holds the lock.
@@ -73,8 +87,9 @@
 // thread in the same step.
 //
 // Checked by: tests/model/wait_set_model_test.cpp (P12 of docs/proofs.md), wait_set_timer_model_test.cpp,
-// wait_set_poll_model_test.cpp and mix_model_test.cpp; tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
-// tests/unit/publication_test.cpp, tests/stress/wait_set_stress_test.cpp.
+// wait_set_poll_model_test.cpp, wait_set_view_model_test.cpp and mix_model_test.cpp; tests/unit/wait_set_test.cpp,
+// tests/unit/wait_set_view_test.cpp, tests/unit/wait_timer_test.cpp, tests/unit/publication_test.cpp,
+// tests/stress/wait_set_stress_test.cpp.
 #include "core/wait/ready_list.hpp"
 
 #include "core/lot/enrol.hpp"
@@ -110,6 +125,7 @@ reply ready_list::deliver(source_member& which, bool exclusive, release_list& fr
         release_sleeper(freed, &which);
         return reply::accepted;
     }
+    alert_view(freed);
     make_ready(which);
     return reply::declined;
 }
@@ -188,8 +204,36 @@ void ready_list::wake() noexcept {
     {
         const guard here(*this);
         claim_sleeper(freed);
+        alert_view(freed);
     }
     freed.wake();
+}
+
+void ready_list::show_to(view& from_now_on) noexcept {
+    const guard here(*this);
+    view_ = &from_now_on;
+}
+
+bool ready_list::arm_view() noexcept {
+    view* to = nullptr;
+    {
+        const guard here(*this);
+        to = view_;
+        if (!ready_.empty() && !to->flag.is_armed()) return false;  // the flag is up, or will be
+    }
+    to->flag.lower();
+    {
+        const guard here(*this);
+        make_due_ready(1);
+        to->flag.arm(ready_.empty());
+        if (to->flag.is_armed()) {
+            to->steady = steady_timers_.next();
+            to->system = system_timers_.next();
+            return true;
+        }
+    }
+    to->flag.raise();
+    return false;
 }
 
 timer_queue& ready_list::queue_for(const deadline& when) noexcept {
@@ -220,6 +264,9 @@ void ready_list::arm(timer_member& which, const deadline& when, std::int64_t per
             which.queue_ = &queue;
             queue.move(which, when);
             if (sleeper_ != nullptr && queue.is_before(which, sleeper_->until)) claim_sleeper(freed);
+            if (view_ != nullptr &&
+                queue.is_before(which, &queue == &steady_timers_ ? view_->steady : view_->system))
+                alert_view(freed);
         }
     }
     freed.wake();

@@ -14,6 +14,7 @@
 
 #include "core/lot/lot.hpp"
 #include "core/sync/timer_queue.hpp"
+#include "core/wait/alert.hpp"
 
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
@@ -115,6 +116,15 @@ public:
         detail::plain<std::uint64_t> tag{0};
     };
 
+    // Tells a loop that polls a descriptor that a wait may find something (ready_list-8).
+    struct view {
+        alert flag;
+        // Under the lock of the ready_list, while the alert is armed: the first deadlines of the timers. Otherwise only
+        // the waiting thread uses them.
+        deadline steady = deadline::never();
+        deadline system = deadline::never();
+    };
+
     ready_list() noexcept = default;
     ready_list(const ready_list&) = delete;
     ready_list& operator=(const ready_list&) = delete;
@@ -139,8 +149,11 @@ public:
     void remove(timer_member& leaving) noexcept;
     void remove_timers() noexcept;
 
-    // If a thread sleeps here, makes it look again.
+    // If a thread sleeps here, makes it look again. If there is a view, alerts it.
     void wake() noexcept;
+
+    // From now on, alerts this view, which is not armed, and outlives all members. Called once.
+    void show_to(view& from_now_on) noexcept;
 
     // Only the waiting thread calls the functions below. There is one waiting thread at a time.
 
@@ -156,6 +169,9 @@ public:
     // later than `until`.
     bool begin_sleep(sleeper& self, const deadline& until) noexcept;
     void end_sleep(sleeper& self) noexcept;
+    // For a ready_list that has a view. Lowers the view's flag if nothing is ready, and returns whether the view is
+    // armed now. Then the loop must look again at the view's deadlines.
+    bool arm_view() noexcept;
 
 private:
     friend class source_member;
@@ -171,6 +187,9 @@ private:
     void release_sleeper(release_list& freed, const member* by) noexcept;
     bool examine(source_member& which, ready_item& found) noexcept;
     void claim_sleeper(release_list& freed) noexcept;
+    void alert_view(release_list& freed) noexcept {
+        if (view_ != nullptr) view_->flag.offer(freed);
+    }
     timer_queue& queue_for(const deadline& when) noexcept;
     void report(timer_member& which) noexcept;
     void make_due_ready(std::size_t most) noexcept;
@@ -185,6 +204,7 @@ private:
     detail::intrusive_list<member> ready_;        // the longest ready first
     detail::atomic<std::size_t> ready_count_{0};  // written under the lock
     detail::plain<sleeper*> sleeper_{nullptr};
+    detail::plain<view*> view_{nullptr};
     timer_queue steady_timers_{deadline::clock::steady};
     timer_queue system_timers_{deadline::clock::system};
     detail::intrusive_list<timer_member> timers_;  // all timers that are members

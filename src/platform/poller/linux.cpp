@@ -186,6 +186,12 @@ public:
         when.it_value = time_of<timespec>(follows ? until.nanoseconds() : left);
         return ::timerfd_settime(descriptor_, follows ? TFD_TIMER_ABSTIME : 0, &when, nullptr);
     }
+    // To a time on the timer's clock, in nanoseconds. 0: the timer does not expire.
+    int set_to(std::int64_t time) const noexcept {
+        itimerspec when{};
+        when.it_value = time_of<timespec>(time);
+        return ::timerfd_settime(descriptor_, TFD_TIMER_ABSTIME, &when, nullptr);
+    }
 
 private:
     const int descriptor_;
@@ -230,6 +236,50 @@ poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline
     return poll_once<eventfd_doorbells>(what, bell, until, sleep_until);
 }
 
+// An epoll instance that has as members the flag, the instance of the set, and a timer for each clock.
+class epoll_view final : public poll_view {
+public:
+    ~epoll_view() override {
+        if (outer_ >= 0) close_descriptor(outer_);
+    }
+    // Returns 0 or an error.
+    int open(int flag, int instance) noexcept {
+        outer_ = ::epoll_create1(EPOLL_CLOEXEC);
+        if (outer_ < 0 || steady_.descriptor() < 0 || system_.descriptor() < 0) return errno;
+        for (const int each : {flag, instance, steady_.descriptor(), system_.descriptor()}) {
+            if (const int error = watch(each); error != 0) return error;
+        }
+        return 0;
+    }
+    int watch(int descriptor) const noexcept {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        return ::epoll_ctl(outer_, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : errno;
+    }
+
+    int descriptor() const noexcept override { return outer_; }
+    int set_deadlines(const deadline& steady, const deadline& system) noexcept override {
+        const errno_guard guard;
+        const int error = set(steady_, steady_is_, steady);
+        return error != 0 ? error : set(system_, system_is_, system);
+    }
+
+private:
+    static int set(const clock_timer& timer, std::int64_t& is, const deadline& until) noexcept {
+        const std::int64_t wanted = until.is_never() ? 0 : std::max<std::int64_t>(until.nanoseconds(), 1);
+        if (is == wanted) return 0;
+        if (timer.set_to(wanted) != 0) return errno;
+        is = wanted;
+        return 0;
+    }
+
+    const clock_timer steady_{CLOCK_MONOTONIC};
+    const clock_timer system_{CLOCK_REALTIME};
+    std::int64_t steady_is_ = 0;  // what the timers are set to, in nanoseconds of their clocks; 0: to nothing
+    std::int64_t system_is_ = 0;
+    int outer_ = -1;
+};
+
 class epoll_set final : public poll_set_with_bell<bells> {
 public:
     ~epoll_set() override {
@@ -249,6 +299,7 @@ public:
     int change(int descriptor, readiness asked, std::uint64_t tag) noexcept override;
     int remove(int descriptor) noexcept override;
     poll_result wait(std::span<item> out, const deadline& until) noexcept override;
+    std::unique_ptr<poll_view> open_view(int flag, int& error) noexcept override;
 
 private:
     struct member {
@@ -279,6 +330,7 @@ private:
     // Under the mutex:
     member_table<member> members_;
     std::uint32_t serials_ = 0;
+    const epoll_view* view_ = nullptr;  // if the set has one
 
     static constexpr unsigned most_fruitless = 8;
     // Of the waiting thread: a name without a member that the last report had, and how many reports in a row had
@@ -344,9 +396,20 @@ int epoll_set::replace_instance() noexcept {
     if (const int error = open_instance(instance); error != 0) return error;
     for (const member& each : members_)
         (void)control(instance, EPOLL_CTL_ADD, each);  // fails for a closed one
-    const int error = ::dup3(instance, epoll_, O_CLOEXEC) < 0 ? errno : 0;
+    int error = ::dup3(instance, epoll_, O_CLOEXEC) < 0 ? errno : 0;
     close_descriptor(instance);
+    if (error == 0 && view_ != nullptr) error = view_->watch(epoll_);
     return error;
+}
+
+std::unique_ptr<poll_view> epoll_set::open_view(int flag, int& error) noexcept {
+    const errno_guard guard;
+    std::unique_ptr<epoll_view> made(new (std::nothrow) epoll_view);
+    const std::lock_guard lock(mutex_);
+    error = made != nullptr ? made->open(flag, epoll_) : ENOMEM;
+    if (error != 0) return nullptr;
+    view_ = made.get();
+    return made;
 }
 
 // The bits that poll and epoll share have the same values, so the conversions of poll_list.hpp serve both.

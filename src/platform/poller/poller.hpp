@@ -67,6 +67,21 @@ struct taken_doorbell {
 
 inline constexpr std::size_t polled_without_allocation = 64;
 
+// A descriptor for somebody else's loop. It is readable while a flag (readable_flag.hpp) is raised, while a member of a
+// poll_set is ready or the set's bell has been rung, and after deadlines have passed. Destroy it before the set.
+class poll_view {
+public:
+    poll_view() noexcept = default;
+    poll_view(const poll_view&) = delete;
+    poll_view& operator=(const poll_view&) = delete;
+    virtual ~poll_view() = default;
+
+    virtual int descriptor() const noexcept = 0;
+    // Replaces the deadlines, which are on the clocks of their names, or `never`. A passed deadline keeps the
+    // descriptor readable until the next call. Only one thread at a time may call this. Returns 0 or an error.
+    virtual int set_deadlines(const deadline& steady, const deadline& system) noexcept = 0;
+};
+
 // A set of descriptors that are added once and polled again and again. Where the system keeps such sets, the cost of a
 // wait does not grow with the number of idle members.
 //
@@ -104,6 +119,13 @@ public:
     // The set's doorbell, for ring_doorbell(). A ring ends the wait that is under way or, if no thread waits, the next
     // wait.
     virtual doorbell_id bell() const noexcept = 0;
+
+    // A view of this set, of the flag with this descriptor, and of deadlines, or null. Then `error` says why. It is 0
+    // where no descriptor can stand for a set, because the kernel keeps no sets. A set has one view at most.
+    virtual std::unique_ptr<poll_view> open_view(int /*flag*/, int& error) noexcept {
+        error = 0;
+        return nullptr;
+    }
 
     static constexpr std::uint64_t no_tag = ~std::uint64_t{0};
 };

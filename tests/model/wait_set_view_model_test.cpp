@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// A wait_set as a descriptor (ready_list-8 in src/core/wait/ready_list.cpp): a loop that sleeps until the descriptor is
+// readable overlooks nothing, and no thread touches a view that is gone. Proof P12 in docs/proofs.md. Descriptors as
+// members are left out, because the system makes the outer descriptor readable for them.
+#include "support/library_model.hpp"
+#include "support/modelled_view.hpp"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <span>
+
+namespace {
+
+using namespace tocsin;
+using namespace tocsin::library_model;
+using model::atomic;
+using model::run;
+
+constexpr auto relaxed = std::memory_order_relaxed;
+const deadline passed(std::chrono::nanoseconds(0));
+
+class wait_set_view_model : public modelled_view_test {};
+
+std::size_t look(wait_set& set, std::size_t room = 2) {
+    std::array<ready_item, 2> found;
+    return set.wait({.until = passed, .spin = sleep_at_once}, std::span(found).first(room)).count;
+}
+
+// Runs until it has been told of the last reason. With `edges` it waits until there is nothing to take.
+void loop(wait_set& set, const atomic<int>& given, int last, bool edges) {
+    for (int seen = 0; seen != last;) {
+        sleep_until_readable();
+        while (look(set) != 0) {
+            seen = given.load(relaxed);
+            if (!edges) break;
+        }
+    }
+}
+
+TEST_F(wait_set_view_model, NoSetIsOverlooked) {
+    for (const bool edges : {false, true}) {
+        holds_within(2, [edges](run& r) {
+            auto_reset_event event;
+            wait_set set;
+            set.add(event, 1);
+            (void)set.descriptor();
+            atomic<int> given{0};
+            r.spawn("setter", [&] {
+                for (int reason = 1; reason <= 2; ++reason) {
+                    given.store(reason, relaxed);
+                    event.set();
+                }
+            });
+            r.spawn("loop", [&] { loop(set, given, 2, edges); });
+            r.join_all();
+        });
+    }
+}
+
+// One thread may still be raising the flag while the loop waits and another thread sets.
+TEST_F(wait_set_view_model, SetsOfTwoThreadsAreSeen) {
+    holds_within(2, [](run& r) {
+        auto_reset_event events[2];
+        wait_set set;
+        for (auto_reset_event& each : events) set.add(each, 1);
+        (void)set.descriptor();
+        for (auto_reset_event& each : events) r.spawn("setter", [&each] { each.set(); });
+        r.spawn("loop", [&] {
+            for (std::size_t seen = 0; seen != 2;) {
+                sleep_until_readable();
+                seen += look(set);
+            }
+        });
+        r.join_all();
+    });
+}
+
+// Both are ready, and a wait has room for one.
+TEST_F(wait_set_view_model, WhatAWaitLeavesBehindKeepsTheDescriptorReadable) {
+    holds_within(2, [](run& r) {
+        auto_reset_event a;
+        auto_reset_event b;
+        wait_set set;
+        set.add(a, 1);
+        set.add(b, 2);
+        (void)set.descriptor();
+        r.spawn("setter", [&] {
+            a.set();
+            b.set();
+        });
+        r.spawn("loop", [&] {
+            for (std::size_t seen = 0; seen != 2;) {
+                sleep_until_readable();
+                seen += look(set, 1);
+            }
+        });
+        r.join_all();
+    });
+}
+
+// An event that is set joins while the loop is about to sleep.
+TEST_F(wait_set_view_model, AMemberThatIsReadyWhenItJoinsIsSeen) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event(true);
+        wait_set set;
+        (void)set.descriptor();
+        r.spawn("adder", [&] { set.add(event, 1); });
+        r.spawn("loop", [&] {
+            do sleep_until_readable();
+            while (look(set) == 0);
+        });
+        r.join_all();
+    });
+}
+
+TEST_F(wait_set_view_model, ATimerThatIsArmedIsSeen) {
+    holds_within(2, [](run& r) {
+        wait_timer timer;
+        wait_set set;
+        set.add(timer, 1);
+        (void)set.descriptor();
+        r.spawn("armer", [&] { timer.reset(passed); });
+        r.spawn("loop", [&] {
+            do {
+                sleep_until_readable();
+            } while (look(set) == 0);
+        });
+        r.join_all();
+    });
+}
+
+// A manual-reset event stays ready: no wait lowers the flag for good.
+TEST_F(wait_set_view_model, AnEventThatStaysSetKeepsTheDescriptorReadable) {
+    holds_within(2, [](run& r) {
+        manual_reset_event gate;
+        wait_set set;
+        set.add(gate, 1);
+        (void)set.descriptor();
+        r.spawn("setter", [&] { gate.set(); });
+        r.spawn("loop", [&] {
+            for (int seen = 0; seen != 2;) {
+                sleep_until_readable();
+                seen += static_cast<int>(look(set));
+            }
+        });
+        r.join_all();
+    });
+}
+
+// The set takes no token for the loop: another thread may have it.
+TEST_F(wait_set_view_model, ATokenStaysInTheEventUntilTheLoopWaits) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        wait_set set;
+        set.add(event, 1);
+        (void)set.descriptor();
+        (void)look(set);
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("taker", [&] { event.wait(sleep_at_once); });
+        r.join_all();
+        r.check(look(set) == 0, "the token went to the thread");
+    });
+}
+
+TEST_F(wait_set_view_model, ASetMayGoWhileAMemberIsSet) {
+    holds_within(2, [](run& r) {
+        auto_reset_event event;
+        auto set = std::make_unique<wait_set>();
+        set->add(event, 1);
+        (void)set->descriptor();
+        for (const char* name : {"setter 1", "setter 2"}) r.spawn(name, [&] { event.set(); });
+        r.spawn("owner", [&] {
+            (void)look(*set);
+            set.reset();
+        });
+        r.join_all();
+        (void)event.try_wait();
+    });
+}
+
+}  // namespace
