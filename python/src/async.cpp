@@ -211,6 +211,8 @@ PyObject* begin(PyObject* module, PyObject* arguments) {
             made = single_operation<manual_reset_event>::make(wait, &as<event_object>(only).event);
         } else if (PyObject_TypeCheck(only, state.auto_reset_event)) {
             made = single_operation<auto_reset_event>::make(wait, &as<auto_reset_event_object>(only).event);
+        } else if (PyObject_TypeCheck(only, state.interpreter_event)) {
+            made = single_operation<manual_reset_event>::make(wait, as<interpreter_event_object>(only).event);
         } else if (PyObject_TypeCheck(only, state.semaphore)) {
             static_assert(sizeof(counting_semaphore<>) == sizeof(detail::semaphore_word));
             made = single_operation<counting_semaphore<>>::make(wait, &as<semaphore_object>(only).word);

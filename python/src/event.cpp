@@ -12,10 +12,15 @@ PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
     return self;
 }
 
+template <class Event>
+PyObject* set_and_return(Event& event) {
+    set_and_wake([&event](wake_list& freed) noexcept { event.set(freed); });
+    Py_RETURN_NONE;
+}
+
 template <class Object>
 PyObject* set(PyObject* self, PyObject*) {
-    set_and_wake([self](wake_list& freed) noexcept { as<Object>(self).event.set(freed); });
-    Py_RETURN_NONE;
+    return set_and_return(as<Object>(self).event);
 }
 
 // set() for a caller that has a lock which the woken thread needs next, as in Condition.notify(). It keeps the
@@ -37,8 +42,8 @@ PyObject* is_set(PyObject* self, PyObject*) {
     return boolean(as<Object>(self).event.is_set());
 }
 
-template <class Object>
-PyObject* wait(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* names) {
+template <class Event>
+PyObject* wait_for(Event& event, PyObject* const* given, Py_ssize_t positional, PyObject* names) {
     static const char* const known[] = {"timeout"};
     PyObject* timeout = nullptr;
     if ((positional != 0 || names != nullptr) &&
@@ -46,18 +51,22 @@ PyObject* wait(PyObject* self, PyObject* const* given, Py_ssize_t positional, Py
         return nullptr;
     deadline until = deadline::never();
     if (!read_timeout(timeout, until)) return nullptr;
-    auto& event = as<Object>(self).event;
     if (event.try_wait()) Py_RETURN_TRUE;
     if (until.which() == deadline::clock::passed) Py_RETURN_FALSE;
-    const outcome end = block_on({&event,
-                                  [](void* it, const deadline& limit, spin_policy spin) noexcept {
-                                      return static_cast<decltype(Object::event)*>(it)->wait_until(
-                                                 limit, spin) == wait_status::signaled;
-                                  },
-                                  source(event)},
-                                 until);
+    const outcome end =
+        block_on({&event,
+                  [](void* it, const deadline& limit, spin_policy spin) noexcept {
+                      return static_cast<Event*>(it)->wait_until(limit, spin) == wait_status::signaled;
+                  },
+                  source(event)},
+                 until);
     if (end.how == ending::failed) return nullptr;
     return boolean(end.how == ending::ready);
+}
+
+template <class Object>
+PyObject* wait(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyObject* names) {
+    return wait_for(as<Object>(self).event, given, positional, names);
 }
 
 template <class Object>
@@ -156,6 +165,13 @@ PyTypeObject* add(PyObject* module, const char* name) {
 }
 
 }  // namespace
+
+PyObject* set_event(manual_reset_event& event) { return set_and_return(event); }
+
+PyObject* wait_for_event(manual_reset_event& event, PyObject* const* given, Py_ssize_t positional,
+                         PyObject* names) {
+    return wait_for(event, given, positional, names);
+}
 
 bool add_event_types(PyObject* module) {
     auto& state = state_of(module);

@@ -40,6 +40,13 @@ bool read_acquire(PyObject* const* given, Py_ssize_t positional, PyObject* names
     return true;
 }
 
+bool unlock(barging_lock& lock) {
+    bool wake = false;
+    if (!lock.unlock(wake)) return false;
+    if (wake) set_and_wake([&](wake_list& freed) noexcept { lock.event().set(freed); });
+    return true;
+}
+
 struct pending_lock {
     barging_lock& lock;
     bool taken;
@@ -71,18 +78,14 @@ int take(barging_lock& lock, const deadline& until) {
             lock.lock_slow([&](auto_reset_event& event, bool&) noexcept { return sleep_for(event, until); });
         Py_END_ALLOW_THREADS;
     }
-    if (taken) return 1;
-    return how == ending::failed ? -1 : 0;
+    if (how == ending::failed) {
+        if (taken) unlock(lock);  // it was handed over at the moment of the exception
+        return -1;
+    }
+    return taken ? 1 : 0;
 }
 
 PyObject* answer(int taken) { return taken < 0 ? nullptr : boolean(taken != 0); }
-
-bool unlock(barging_lock& lock) {
-    bool wake = false;
-    if (!lock.unlock(wake)) return false;
-    if (wake) set_and_wake([&](wake_list& freed) noexcept { lock.event().set(freed); });
-    return true;
-}
 
 template <class Object>
 PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {

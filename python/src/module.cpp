@@ -2,6 +2,8 @@
 // The module tocsin._core. It has no state but that of its own objects, so each interpreter makes its own.
 #include "objects.hpp"
 
+#include <cstring>
+
 namespace tocsin::python {
 
 PyMemberDef weak_reference_members[] = {
@@ -11,6 +13,7 @@ PyMemberDef weak_reference_members[] = {
 
 // All of these types keep their list at the same place.
 static_assert(offsetof(event_object, weak_references) == offsetof(semaphore_object, weak_references));
+static_assert(offsetof(event_object, weak_references) == offsetof(interpreter_event_object, weak_references));
 static_assert(offsetof(event_object, weak_references) == offsetof(rlock_object, weak_references));
 static_assert(sizeof(event_object) <= 64 && sizeof(lock_object) <= 64);
 
@@ -53,8 +56,13 @@ bool refuses_to_be_copied(PyTypeObject* type) {
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {
     // What has no constructor is made by functions only.
     bool has_constructor = false;
-    for (const PyType_Slot* slot = spec.slots; slot->slot != 0; ++slot)
+    bool can_be_pickled = false;
+    for (const PyType_Slot* slot = spec.slots; slot->slot != 0; ++slot) {
         has_constructor |= slot->slot == Py_tp_new;
+        if (slot->slot != Py_tp_methods) continue;
+        for (auto* each = static_cast<const PyMethodDef*>(slot->pfunc); each->ml_name != nullptr; ++each)
+            can_be_pickled |= std::strcmp(each->ml_name, reduce.ml_name) == 0;
+    }
 #if PY_VERSION_HEX >= 0x030A0000
     if (!has_constructor) spec.flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION;
 #endif
@@ -69,7 +77,7 @@ PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) 
 #if PY_VERSION_HEX < 0x030A0000
     if (!has_constructor) reinterpret_cast<PyTypeObject*>(type)->tp_new = nullptr;
 #endif
-    if (!refuses_to_be_copied(reinterpret_cast<PyTypeObject*>(type)) ||
+    if ((!can_be_pickled && !refuses_to_be_copied(reinterpret_cast<PyTypeObject*>(type))) ||
         PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type)) != 0) {
         Py_DECREF(type);
         return nullptr;
@@ -118,10 +126,10 @@ PyMethodDef functions[] = {
 };
 
 int execute(PyObject* module) {
-    const bool made = import_names(module) && add_event_types(module) && add_semaphore_types(module) &&
-                      add_lock_types(module) && add_sources(module) && add_queue_type(module) &&
-                      add_diagnosis(module) && add_wait_set_type(module) && add_async_types(module) &&
-                      add_signal_type(module) &&
+    const bool made = import_names(module) && add_event_types(module) && add_interpreter_event_type(module) &&
+                      add_semaphore_types(module) && add_lock_types(module) && add_sources(module) &&
+                      add_queue_type(module) && add_diagnosis(module) && add_wait_set_type(module) &&
+                      add_async_types(module) && add_signal_type(module) &&
                       PyModule_AddStringConstant(module, "__version__", TOCSIN_PYTHON_VERSION) == 0;
     return made ? 0 : -1;
 }
@@ -131,6 +139,7 @@ int each_reference(PyObject* module, Visit visit) {
     auto& state = state_of(module);
     PyObject** const types[] = {reinterpret_cast<PyObject**>(&state.event),
                                 reinterpret_cast<PyObject**>(&state.auto_reset_event),
+                                reinterpret_cast<PyObject**>(&state.interpreter_event),
                                 reinterpret_cast<PyObject**>(&state.semaphore),
                                 reinterpret_cast<PyObject**>(&state.bounded_semaphore),
                                 reinterpret_cast<PyObject**>(&state.lock),

@@ -30,6 +30,12 @@ struct auto_reset_event_object {
     auto_reset_event event;
 };
 
+// An event that several interpreters of the process share (interpreter_event.cpp). Each has an object of its own.
+struct interpreter_event_object {
+    PyObject_HEAD PyObject* weak_references;
+    manual_reset_event* event;
+};
+
 struct semaphore_object {
     PyObject_HEAD PyObject* weak_references;
     detail::semaphore_word word;
@@ -59,6 +65,7 @@ struct deadline_object {
 struct module_state {
     PyTypeObject* event;
     PyTypeObject* auto_reset_event;
+    PyTypeObject* interpreter_event;
     PyTypeObject* semaphore;
     PyTypeObject* bounded_semaphore;
     PyTypeObject* lock;
@@ -86,6 +93,7 @@ PyObject* module_of(PyTypeObject* type);
 
 // Each adds its types and functions to the module. They return false with an exception set.
 bool add_event_types(PyObject* module);
+bool add_interpreter_event_type(PyObject* module);
 bool add_semaphore_types(PyObject* module);
 bool add_lock_types(PyObject* module);
 bool add_sources(PyObject* module);
@@ -115,6 +123,11 @@ PyObject* await_object(PyObject* self);
 
 // The __init__ of types that take no arguments. A subclass may have arguments of its own.
 int refuse_arguments(PyObject* self, PyObject* arguments, PyObject* keywords);
+
+// The methods of an event. A call of wait() has its arguments as a fast call has them.
+PyObject* set_event(manual_reset_event& event);
+PyObject* wait_for_event(manual_reset_event& event, PyObject* const* given, Py_ssize_t positional,
+                         PyObject* names);
 
 // Deallocates an object whose memory needs nothing else.
 void dealloc(PyObject* self);

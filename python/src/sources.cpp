@@ -323,6 +323,8 @@ bool to_source(module_state& state, PyObject* from, source& out, PyObject*& keep
         out = source(as<event_object>(from).event);
     } else if (is(state.auto_reset_event)) {
         out = source(as<auto_reset_event_object>(from).event);
+    } else if (is(state.interpreter_event)) {
+        out = source(*as<interpreter_event_object>(from).event);
     } else if (is(state.semaphore)) {
         out = source(&as<semaphore_object>(from).word, detail::semaphore_source());
     } else if (is(state.queue)) {

@@ -126,6 +126,7 @@ def everything():
 
     yield "objects", 300, lambda: [kind() for kind in (tocsin.Event, tocsin.AutoResetEvent, tocsin.Semaphore, tocsin.Lock,
                                                        tocsin.RLock, tocsin.Condition, tocsin.Queue, tocsin.WaitSet)]
+    yield "InterpreterEvent", 300, lambda: ((one := tocsin.InterpreterEvent()), tocsin.InterpreterEvent.attach(one.handle))
     yield "time-outs of each type", 150, lambda: (event.wait(0.00001), token.wait(0.00001), permits.acquire(**soon))
     yield "wait_any, ready", 300, lambda: tocsin.wait_any(event, ours, always)
     yield "wait_any, time-out", 150, lambda: tocsin.wait_any(event, token, ours, **soon)

@@ -15,7 +15,7 @@ from threading import BrokenBarrierError as BrokenBarrierError
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Union, final
 
-from typing_extensions import disjoint_base
+from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "AutoResetEvent",
@@ -25,6 +25,7 @@ __all__ = [
     "Condition",
     "Deadline",
     "Event",
+    "InterpreterEvent",
     "Lock",
     "Queue",
     "QueueClosed",
@@ -58,6 +59,7 @@ _Descriptor = Union[int, _HasFileno]
 _Source = Union[
     Event,
     AutoResetEvent,
+    InterpreterEvent,
     Semaphore,
     Queue[Any],
     Deadline,
@@ -101,6 +103,30 @@ class AutoResetEvent:
         """Deprecated: use is_set()."""
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the event is set, at most `timeout` seconds, and make it unset. Return whether it was set."""
+    def __await__(self) -> Generator[Any, None, bool]: ...
+
+@disjoint_base
+class InterpreterEvent:
+    """An event that interpreters of one process share: each has an object of its own, made by attach() or by unpickling.
+    All objects of an event compare as different ones."""
+
+    @classmethod
+    def attach(cls, handle: int, /) -> Self:
+        """Return an object for the event that has this handle, in whichever interpreter of this process it was made.
+        ValueError if it has gone."""
+    @property
+    def handle(self) -> int:
+        """The number by which another interpreter of this process attaches to the event. It holds while any object for
+        the event lives."""
+    def set(self) -> None:
+        """Release every thread that waits at this moment, in whichever interpreter, and let later ones pass until
+        clear()."""
+    def clear(self) -> None:
+        """Make the event unset. Threads that were released stay released."""
+    def is_set(self) -> bool:
+        """Return whether the event is set now. Takes nothing."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the event is set, at most `timeout` seconds. Return whether it was set."""
     def __await__(self) -> Generator[Any, None, bool]: ...
 
 @disjoint_base

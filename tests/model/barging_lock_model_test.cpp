@@ -96,6 +96,79 @@ TEST(barging_lock_model, AWaitThatGivesUpLeavesNobodyAsleep) {
     });
 }
 
+TEST(barging_lock_model, AWaiterThatWasPassedIsNextOrLeavesNobodyAsleep) {
+    holds_within(2, [](run& r) {
+        barging_lock one;
+        plain<int> data{0};
+        r.spawn("twice", [&] {
+            for (int i = 0; i != 2; ++i) {
+                lock(one);
+                data = data + 1;
+                unlock(one);
+            }
+        });
+        r.spawn("waits", [&] {
+            lock(one);
+            data = data + 1;
+            unlock(one);
+        });
+        r.spawn("gives up once it was passed", [&] {
+            int sleeps = 0;
+            if (!one.try_lock() && !one.lock_slow([&](auto_reset_event& event, bool&) noexcept {
+                    if (sleeps++ != 0) return event.try_wait();
+                    event.wait(sleep_at_once);
+                    return true;
+                }))
+                return;
+            data = data + 1;
+            unlock(one);
+        });
+        r.join_all();
+        r.check(data >= 3, "those that wait were inside");
+        r.check(one.try_lock(), "the lock is free");
+    });
+}
+
+// What a thread sees that waits for a lock while another one frees it, and takes it again at once.
+struct passed_waiter {
+    barging_lock& lock;
+    bool gives_up;
+    int sleeps = 0;
+
+    bool operator()(auto_reset_event& event, bool&) noexcept {
+        unlock(lock);
+        if (++sleeps == 1) {
+            model::check(lock.try_lock(), "a thread that runs passes the woken one");
+        } else {
+            model::check(!lock.try_lock(), "nobody passes it again");
+            bool wake = false;
+            model::check(!lock.unlock(wake), "no thread has the lock yet");
+            if (gives_up) return false;
+        }
+        return event.try_wait();
+    }
+};
+
+TEST(barging_lock_model, AWaiterIsPassedOnce) {
+    holds_always([](run& r) {
+        r.spawn("one", [&] {
+            for (const bool gives_up : {false, true}) {
+                barging_lock one;
+                model::check(one.try_lock(), "it is free");
+                passed_waiter sleep{one, gives_up};
+                model::check(one.lock_slow([&](auto_reset_event& event, bool& has_lock) noexcept {
+                    return sleep(event, has_lock);
+                }),
+                             "the release has handed the lock over");
+                model::check(sleep.sleeps == 2, "to the waiter that was passed");
+                unlock(one);
+                model::check(one.try_lock(), "the lock is free");
+            }
+        });
+        r.join_all();
+    });
+}
+
 TEST(barging_lock_model, AnUnlockOfAFreeLockChangesNothing) {
     holds_always([](run& r) {
         barging_lock one;
