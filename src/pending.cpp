@@ -65,17 +65,17 @@ wait_slot* pending_wait::empty_slots(const pending_base& what) noexcept {
 
 multi_wait::progress pending_wait::begin(core::service* by) {
     if (by == nullptr && limits_ != nullptr) by = core::default_service();
-    const deadline& until = what_.what_.all ? what_.until_ : first();
+    const deadline& until = base_.traits_.all ? base_.until_ : first();
     const bool ends_later = !until.has_passed();
     const deadline* last[2]{};
-    for (std::size_t i = 0; mixture_ != nullptr && what_.what_.all && i != 2; ++i) {
+    for (std::size_t i = 0; mixture_ != nullptr && base_.traits_.all && i != 2; ++i) {
         last[i] = mixture_->all_timers[i].last();
         if (last[i] != nullptr) core::timer::start(*last[i], by);
     }
     if (ends_later) core::timer::start(until, by);
     if (mixture_ != nullptr && !mixture_->polled.none()) mixture_->request.set(mixture_->polled.all(), by);
 
-    for (std::size_t i = 0; mixture_ != nullptr && what_.what_.all && i != 2; ++i) {
+    for (std::size_t i = 0; mixture_ != nullptr && base_.traits_.all && i != 2; ++i) {
         if (last[i] == nullptr) wait_.add_ready_timers(mixture_->all_timers[i].count());
     }
     const auto made = wait_.enlist();
@@ -92,9 +92,9 @@ multi_wait::progress pending_wait::begin(core::service* by) {
     }
     if (limits_ == nullptr) return made;
     if (ends_later) limits_->until.set(until, by);
-    if (what_.stop_.stop_possible()) {
-        core::order::before_registration(what_.stop_);
-        limits_->stop.emplace(what_.stop_, stopper{*this});
+    if (base_.stop_.stop_possible()) {
+        core::order::before_registration(base_.stop_);
+        limits_->stop.emplace(base_.stop_, stopper{*this});
     }
     return made;
 }
@@ -117,19 +117,19 @@ void pending_wait::hand_over() noexcept {
     if (!has_executor()) return run_here();
     hand_over_here([](resumable& next) noexcept {
         auto& self = static_cast<pending_wait&>(next);
-        if (!core::post(self.what_.executor_, self, self.what_.given_.who)) self.run_here();
+        if (!core::post(self.base_.executor_, self, self.base_.given_.who)) self.run_here();
     });
 }
 
 void pending_wait::run_here() noexcept {
     resume_here([](resumable& next) noexcept {
         auto& self = static_cast<pending_wait&>(next);
-        self.run_(self.what_.given_.who);
+        self.run_(self.base_.given_.who);
     });
 }
 
 void pending_wait::finish() noexcept {
-    if (suspended_ && has_executor()) core::wait_until_posted(what_.executor_, *this);
+    if (suspended_ && has_executor()) core::wait_until_posted(base_.executor_, *this);
     take_back();
 }
 
@@ -156,8 +156,8 @@ void pending_wait::abandon() noexcept {
     if (suspended_ && !wait_.self.try_claim(claim::stopped)) {
         const bool was_queued = has_executor() ? cancel_in_this_thread() : cancel();
         if (!was_queued && has_executor()) {
-            core::wait_until_posted(what_.executor_, *this);
-        } else if (TOCSIN_CHECKED && !was_queued && what_.what_.form == wait_form::operation) {
+            core::wait_until_posted(base_.executor_, *this);
+        } else if (TOCSIN_CHECKED && !was_queued && base_.traits_.form == wait_form::operation) {
             platform::die(destroyed_too_early);
         }
         if (wait_.self.outcome() == claim::signaled) give_back();
@@ -166,8 +166,8 @@ void pending_wait::abandon() noexcept {
 }
 
 void pending_wait::give_back() noexcept {
-    for (std::size_t i = 0; i != what_.sources_.size(); ++i) {
-        if (what_.what_.all || i == wait_.self.winner()) core::give_back(what_.sources_[i]);
+    for (std::size_t i = 0; i != base_.sources_.size(); ++i) {
+        if (base_.traits_.all || i == wait_.self.winner()) core::give_back(base_.sources_[i]);
     }
 }
 
@@ -184,10 +184,10 @@ any_result pending_wait::failed(int* error, int by, std::size_t culprit) const {
 any_result pending_wait::result(int* error) const {
     const any_result ended = found(error);
     if (ended.status != wait_status::signaled) return ended;
-    for (std::size_t i = 0; i != what_.sources_.size(); ++i) {
-        if (what_.what_.all || i == ended.index) core::order::after(what_.sources_[i].object());
+    for (std::size_t i = 0; i != base_.sources_.size(); ++i) {
+        if (base_.traits_.all || i == ended.index) core::order::after(base_.sources_[i].object());
     }
-    what_.note_taken(ended);
+    base_.note_taken(ended);
     return ended;
 }
 
@@ -197,7 +197,7 @@ any_result pending_wait::found(int* error) const {
         case claim::timed_out: {
             if (mixture_ != nullptr && mixture_->request.has_failed)
                 return failed(error, mixture_->request.error(), mixture_->request.culprit());
-            if (what_.what_.all) return {wait_status::timed_out};
+            if (base_.traits_.all) return {wait_status::timed_out};
             const std::uint32_t timer =
                 mixture_ != nullptr ? mixture_->first.timer_that_passed() : multi_wait::none;
             if (timer == multi_wait::none) return {wait_status::timed_out};
@@ -205,9 +205,9 @@ any_result pending_wait::found(int* error) const {
         }
         default: break;
     }
-    if (what_.what_.all) return {wait_status::signaled};
+    if (base_.traits_.all) return {wait_status::signaled};
     const std::uint32_t index = wait_.self.winner();
-    if (what_.sources_[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
+    if (base_.sources_[index].what() != source::kind::descriptor) return {wait_status::signaled, index};
     const readiness found = mixture_->polled.first().found;
     if (error == nullptr) {
         mixture_->polled.check(0, platform::no_culprit);
@@ -224,8 +224,8 @@ bool pending_base::is_stopped_first() noexcept {
 }
 
 bool pending_base::look() {
-    const bool awaited = what_.form == wait_form::awaited;
-    if (what_.all) {
+    const bool awaited = traits_.form == wait_form::awaited;
+    if (traits_.all) {
         const char* const call = awaited ? "async_wait_all" : "all_operation";
         core::check_all(sources_, call);
         auto* const order = static_cast<std::uint32_t*>(storage_.slots);  // there are no slots yet
@@ -279,8 +279,8 @@ bool pending_base::suspend(void (*run)(void* who) noexcept, void* who, void* mem
 }
 
 void pending_base::note_taken(const any_result& how) const noexcept {
-    if (what_.needs != wait_needs::mixture) return;  // there are no tickers
-    what_.all ? core::note_taken(sources_) : core::note_taken(sources_[how.index]);
+    if (traits_.needs != wait_needs::mixture) return;  // there are no tickers
+    traits_.all ? core::note_taken(sources_) : core::note_taken(sources_[how.index]);
 }
 
 any_result pending_base::result() {

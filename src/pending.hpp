@@ -29,24 +29,24 @@ inline constexpr const char* destroyed_too_early =
 
 class pending_wait final : public core::resumable {
 public:
-    // `memory` has wait_memory_size(what.what_.needs) bytes, for this object first and then for its other parts.
+    // `memory` has wait_memory_size(what.traits_.needs) bytes, for this object first and then for its other parts.
     // Whoever ends the wait calls `run(what.given_.who)`.
     pending_wait(pending_base& what, void (*run)(void* who) noexcept, void* memory) noexcept
         : resumable(released),
-          what_(what),
+          base_(what),
           run_(run),
-          wait_(what.sources_, what.what_.all ? multi_wait::mode::all : multi_wait::mode::any,
+          wait_(what.sources_, what.traits_.all ? multi_wait::mode::all : multi_wait::mode::any,
                 empty_slots(what), what.storage_.buckets, this) {
         auto* const behind = static_cast<std::byte*>(memory) + wait_core_size;
-        if (what.what_.needs >= wait_needs::limits) limits_ = ::new (behind) limited(*this);
-        if (what.what_.needs >= wait_needs::mixture)
+        if (what.traits_.needs >= wait_needs::limits) limits_ = ::new (behind) limited(*this);
+        if (what.traits_.needs >= wait_needs::mixture)
             mixture_ = ::new (behind + wait_limits_size) mixture(*this);
     }
     ~pending_wait() {
         if (!over_) abandon();
         if (mixture_ != nullptr) mixture_->~mixture();
         if (limits_ != nullptr) limits_->~limited();
-        std::destroy_n(static_cast<wait_slot*>(what_.storage_.slots), what_.sources_.size());
+        std::destroy_n(static_cast<wait_slot*>(base_.storage_.slots), base_.sources_.size());
     }
 
     // `by` serves the wait's deadlines and descriptors. If `by` is null, the default service does. Throws what
@@ -79,8 +79,8 @@ private:
     // All timers of one kind among the sources of a wait for all. This one timer is due when the last of them is.
     struct timers final : core::timer {
         timers(pending_wait& of, core::timers which) noexcept : self(of), kind(which) {}
-        const deadline* last() const noexcept { return core::last_timer(self.what_.sources_, kind); }
-        std::uint32_t count() const noexcept { return core::count_timers(self.what_.sources_, kind); }
+        const deadline* last() const noexcept { return core::last_timer(self.base_.sources_, kind); }
+        std::uint32_t count() const noexcept { return core::count_timers(self.base_.sources_, kind); }
         bool claim() noexcept override {
             if (const deadline* const later = last()) {
                 postpone(*later);
@@ -116,8 +116,8 @@ private:
     };
     struct mixture {
         explicit mixture(pending_wait& of) noexcept
-            : first(of.what_.sources_, of.what_.until_),
-              polled(of.what_.sources_, static_cast<platform::poll_entry*>(of.what_.storage_.descriptors)),
+            : first(of.base_.sources_, of.base_.until_),
+              polled(of.base_.sources_, static_cast<platform::poll_entry*>(of.base_.storage_.descriptors)),
               all_timers{{of, core::timers::of_system_clock}, {of, core::timers::of_others}},
               request(of) {}
         const core::latest_end first;
@@ -133,16 +133,16 @@ private:
     void run_here() noexcept;
     // When a wait for any ends at the latest: at its deadline, or at the first of its timers.
     const deadline& first() const noexcept {
-        return mixture_ != nullptr ? mixture_->first.when() : what_.until_;
+        return mixture_ != nullptr ? mixture_->first.when() : base_.until_;
     }
-    bool has_executor() const noexcept { return what_.executor_.object != nullptr; }
+    bool has_executor() const noexcept { return base_.executor_.object != nullptr; }
     void abandon() noexcept;
     void give_back() noexcept;
     void take_back() noexcept;
     any_result found(int* error) const;
     any_result failed(int* error, int by, std::size_t culprit) const;
 
-    pending_base& what_;
+    pending_base& base_;
     void (*const run_)(void* who) noexcept;
     const core::process_stamp process_;
     plain<bool> suspended_{false};

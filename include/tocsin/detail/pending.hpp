@@ -109,7 +109,7 @@ public:
 protected:
     pending_base(std::span<const source> sources TOCSIN_LIFETIMEBOUND, wait_traits what, const limits& how,
                  const wait_storage& storage) noexcept
-        : sources_(sources), storage_(storage), what_(what) {
+        : sources_(sources), storage_(storage), traits_(what) {
         limit(how);
     }
     ~pending_base() {
@@ -150,7 +150,7 @@ protected:
     const std::span<const source>& sources() const noexcept TOCSIN_LIFETIMEBOUND { return sources_; }
     // Whether this is a wait for any of one source, the source is in the lot, and the wait has no limits.
     bool is_for_one_in_the_lot() const noexcept {
-        return what_.needs == wait_needs::objects && !what_.all && sources_.size() == 1 &&
+        return traits_.needs == wait_needs::objects && !traits_.all && sources_.size() == 1 &&
                sources_[0].what() == source::kind::lot;
     }
     // The memory for slots, free for use by an operation whose wait has ended before it had slots.
@@ -179,7 +179,7 @@ private:
 
     const std::span<const source> sources_;
     const wait_storage storage_;
-    const wait_traits what_;
+    const wait_traits traits_;
     wait_order order_ = wait_order::listed;
     bool stop_first_ = false;
 };
