@@ -10,15 +10,15 @@
 //       running, or gone (single_wait-1).
 //   await-2  The thread that released the wait resumes the coroutine or hands it to its executor, exactly once. A
 //       thread that withdrew the wait, saw `posted`, or took the coroutine out of its own resume_queue may destroy the
-//       coroutine. With an executor, handover-2 applies as well (core/async/handover.hpp).
+//       coroutine. With an executor, executor_post-2 applies as well (core/async/executor_post.hpp).
 //
 // No lost wake-up: as for a single_wait. If a wait is destroyed after it was given an auto-reset event, but before the
 // coroutine continues, the destructor gives the event back, as if by another set().
 //
-// Memory order: [posted] in handover.hpp; single_wait.cpp orders everything else.
+// Memory order: [posted] in executor_post.hpp; single_wait.cpp orders everything else.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/unit/await_test.cpp, tests/stress/await_stress_test.cpp.
-#include "core/async/handover.hpp"
+#include "core/async/executor_post.hpp"
 #include "core/wait/single_wait.hpp"
 
 #include <tocsin/await.hpp>

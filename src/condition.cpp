@@ -85,7 +85,7 @@ condition_word& condition_at(void* word) noexcept { return *static_cast<conditio
 // Notes in the word that a thread joins the queue. `number` is that of the thread's lock, or `any_lock`.
 void mark_parked(condition_word& word, std::uint64_t number, bool is_first) noexcept {
     const std::uint64_t seen = word.load(std::memory_order_relaxed);  // no order: [bucket]
-    const std::uint64_t next = is_first || seen == number ? number : held_lock::any_lock;
+    const std::uint64_t next = is_first || seen == number ? number : lock_reference::any_lock;
     if (next != seen) word.store(next, std::memory_order_relaxed);  // [registered]
 }
 
@@ -96,11 +96,11 @@ void mark_empty(condition_word& word) noexcept {
 // A thread's wait for a notification alone.
 struct notification_wait : core::own_wait {
     condition_word& word;
-    held_lock& lock;
+    lock_reference& lock;
     const wait_options& options;
     core::wait_node* kept = nullptr;  // the nodes that the thread keeps (condition-5)
 
-    notification_wait(condition_word& of, held_lock& held, const wait_options& with) noexcept
+    notification_wait(condition_word& of, lock_reference& held, const wait_options& with) noexcept
         : word(of), lock(held), options(with) {}
 
     core::wait_key learned() const noexcept { return key_of(word); }
@@ -130,7 +130,7 @@ void notify(condition_word& word, bool all) noexcept {
         core::locked_queue queue(key_of(word));
         if (queue.empty()) return;  // condition-4: the condition may be gone
         freed = queue.take(most, taken);
-        in_turn = word.load(std::memory_order_relaxed) != held_lock::any_lock;  // no order: [bucket]
+        in_turn = word.load(std::memory_order_relaxed) != lock_reference::any_lock;  // no order: [bucket]
         if (queue.empty()) mark_empty(word);
     }
     TOCSIN_PROBE(notify, &word, core::wait_kind::condition, most, taken);
@@ -150,7 +150,7 @@ const lot_source condition_lot_source{
     .unhold = nullptr,
     .mark_parked =
         [](void* word, bool) noexcept {
-            mark_parked(condition_at(word), held_lock::any_lock, false);
+            mark_parked(condition_at(word), lock_reference::any_lock, false);
             return true;
         },
     .clear_parked = [](void* word) noexcept { mark_empty(condition_at(word)); },
@@ -163,7 +163,7 @@ void condition_notify_slow(condition_word& word, bool all) noexcept {
     if (!core::signal_deferral::defer(all ? +everybody : +one, &word)) notify(word, all);
 }
 
-wait_status condition_wait(condition_word& word, held_lock& lock, const wait_options& options) noexcept {
+wait_status condition_wait(condition_word& word, lock_reference& lock, const wait_options& options) noexcept {
     notification_wait wait(word, lock, options);
     const core::claim how = core::park(wait, options);
     // So that polling lets other threads have the lock. A wait that was queued has given it up already.
@@ -174,9 +174,9 @@ wait_status condition_wait(condition_word& word, held_lock& lock, const wait_opt
     return core::status_from(how, wait_status::signaled);
 }
 
-any_result condition_wait_any(held_lock& lock, std::span<const source> sources, const limits& how) {
+any_result condition_wait_any(lock_reference& lock, std::span<const source> sources, const limits& how) {
     struct at_end {
-        held_lock& lock;
+        lock_reference& lock;
         ~at_end() { lock.take_back(); }
     };
     const at_end takes_back{lock};
@@ -185,8 +185,8 @@ any_result condition_wait_any(held_lock& lock, std::span<const source> sources, 
     return result;
 }
 
-any_result condition_wait_any_beside(condition_word& word, held_lock& lock, std::span<const source> others,
-                                     const limits& how) {
+any_result condition_wait_any_beside(condition_word& word, lock_reference& lock,
+                                     std::span<const source> others, const limits& how) {
     std::vector<source> all;
     all.reserve(others.size() + 1);
     all.push_back(source(&word, condition_source()));

@@ -17,7 +17,7 @@
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/owned_event.hpp>
+#include <tocsin/detail/event_as_lock.hpp>
 #include <tocsin/diagnose.hpp>
 
 #include <algorithm>
@@ -242,7 +242,7 @@ std::vector<parked_wait> parked_waits() {
     for (parked_wait& each : waits) {
         if (each.what == parked_wait::kind::lock) each.owner = core::lock_owner(each.address, each.bit);
         if (each.what == parked_wait::kind::event)
-            each.owner = core::lock_owner(each.address, detail::owned_event);
+            each.owner = core::lock_owner(each.address, detail::event_as_lock);
     }
     add_names(waits);
     std::ranges::sort(waits, {}, &parked_wait::since);

@@ -250,7 +250,7 @@ public:
     }
 
     std::size_t run_due(std::int64_t now) noexcept {
-        core::completions due;
+        core::due_calls due;
         {
             const std::lock_guard guard(lock_);
             armed_ = false;  // driver-3
@@ -260,7 +260,7 @@ public:
         return due.run();  // driver-2
     }
     std::size_t notify(watch_id which, readiness found) noexcept {
-        core::completions due;
+        core::due_calls due;
         {
             const std::lock_guard guard(lock_);
             armed_ = false;  // driver-3

@@ -73,7 +73,7 @@
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/yield_credit_test.cpp.
 #include "group_commit.hpp"
 
-#include "core/sync/activity.hpp"
+#include "core/sync/activity_scope.hpp"
 #include "core/sync/counters.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/happens_before.hpp"

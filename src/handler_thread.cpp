@@ -50,7 +50,7 @@
 // Checked by: tests/unit/handler_thread_test.cpp, tests/internal/out_of_memory_test.cpp (handler_thread-3),
 // tests/stress/handler_thread_stress_test.cpp.
 #include "core/lot/lot.hpp"
-#include "core/sync/activity.hpp"
+#include "core/sync/activity_scope.hpp"
 #include "core/sync/happens_before.hpp"
 #include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"

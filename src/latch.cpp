@@ -28,7 +28,7 @@
 // tests/stress/latch_stress_test.cpp.
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/arrivals.hpp>
+#include <tocsin/detail/arrival_count.hpp>
 #include <tocsin/latch.hpp>
 
 #include <cstdio>

@@ -65,8 +65,8 @@
 //   [canceler-left]  A canceler leaves by a release operation, and the thread that waits for cancelers acquires. So
 //       what a canceler did comes before the wait is taken back.
 //   If a cancel() is not admitted, it publishes nothing and learns nothing. Everything else is ordered by [suspend] and
-//   [release] in core/lot/waiter.cpp, by [posted] in core/async/handover.hpp and, for a single_wait, by the bucket's
-//   lock.
+//   [release] in core/lot/waiter.cpp, by [posted] in core/async/executor_post.hpp and, for a single_wait, by the
+//   bucket's lock.
 //
 // Fork: in the child, the destructor takes back nothing of the wait but the stop callback, as for a coroutine
 // (pending.cpp), and gives nothing back. cancel() returns false there.
@@ -77,7 +77,7 @@
 //
 // Checked by: tests/model/operation_model_test.cpp (P22 of docs/proofs.md), tests/model/driver_model_test.cpp (with a
 // driver: P23), tests/unit/operation_test.cpp, tests/stress/operation_stress_test.cpp, tests/fuzz, tests/soak.
-#include "core/async/handover.hpp"
+#include "core/async/executor_post.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/sync/happens_before.hpp"
 #include "core/wait/single_wait.hpp"

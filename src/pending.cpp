@@ -12,7 +12,7 @@
 //     other clocks (core/async/timer_thread.hpp), and a poll request for descriptors (core/async/poll_thread.hpp). In a
 //     wait for any, the timer for the deadline is set for the first of the sources' timers, if that is earlier.
 //   posted  With an executor: says whether the thread that released the waiter has finished handing the wait over
-//           (core/async/handover.hpp).
+//           (core/async/executor_post.hpp).
 //
 // Invariants
 //   pending-1  A wait begins all its parts, then stores `suspended` in its waiter's word. After this, the thread that
@@ -23,8 +23,8 @@
 //       the wait.
 //   pending-3  The thread that hands the wait over calls the executor, which may be in the owner's memory: a
 //       coroutine's frame, say. So the owner must exist until this call is over, unless the executor itself runs the
-//       wait inside the call (handover-2). If an executor refuses, the calling thread runs what the wait was given, as
-//       without an executor.
+//       wait inside the call (executor_post-2). If an executor refuses, the calling thread runs what the wait was
+//       given, as without an executor.
 //   pending-4  Before a wait returns or is destroyed, it takes back the stop callback, the timers, the poll request and
 //       the nodes, in this order, and waits for any thread that uses one of these. After that, nobody else refers to
 //       the wait.
@@ -36,13 +36,13 @@
 // If a wait is destroyed after it was given auto-reset events or permits, but before its result is used, the destructor
 // gives them back, as if by another set() or release().
 //
-// Memory order: [release] and [suspend] in waiter.cpp and [posted] in handover.hpp order everything.
+// Memory order: [release] and [suspend] in waiter.cpp and [posted] in executor_post.hpp order everything.
 //
 // Checked by: tests/model/await_model_test.cpp, tests/model/operation_model_test.cpp, tests/unit/await_test.cpp,
 // tests/unit/operation_test.cpp, tests/stress/await_stress_test.cpp, tests/stress/operation_stress_test.cpp.
 #include "pending.hpp"
 
-#include "core/async/handover.hpp"
+#include "core/async/executor_post.hpp"
 #include "core/sync/happens_before.hpp"
 #include "platform/system/system.hpp"
 

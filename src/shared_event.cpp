@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The events of several processes.
+//
 // State of a shared_auto_reset_event: src/core/shared/token_queue.cpp. Here is the shared_manual_reset_event.
 //
 // State: one word. Its lowest bit is on while the event is set. `sleepers` is on if a thread may have begun to sleep

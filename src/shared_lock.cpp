@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A lock of several processes, which survives the death of its holder.
+//
 // State: `control` names the slot whose owner holds the lock, or none. It also has the flags `unrepaired` (a holder
 // died, and nobody has repaired since), `lost` and `queued`, and a generation. Each thread that holds the lock or waits
 // for it owns a slot (slots.hpp). A slot's word is `waiting` while its thread waits, and nothing is ever granted in it:

@@ -46,7 +46,7 @@
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/held_lock.hpp>
+#include <tocsin/detail/lock_reference.hpp>
 #include <tocsin/wait.hpp>
 
 #include <algorithm>
@@ -211,7 +211,7 @@ private:
 // or, if that is earlier, with the first timer.
 any_result sleep_for_any(std::span<const source> sources, const core::latest_end& first,
                          const wait_options& until_first, descriptor_looks& looks, core::spinner& looking,
-                         detail::held_lock* lock) {
+                         detail::lock_reference* lock) {
     slot_storage slots(sources.size());
     for (;;) {
         multi_wait wait(sources, multi_wait::mode::any, slots.slots(), slots.buckets());
@@ -244,7 +244,7 @@ any_result sleep_for_any(std::span<const source> sources, const core::latest_end
 // Called when no source in front of the first descriptor is ready. If there is no descriptor, it is called when no
 // source is ready.
 any_result queue_for_any(std::span<const source> sources, const wait_options& options,
-                         detail::held_lock* lock) {
+                         detail::lock_reference* lock) {
     descriptor_looks looks(sources);
     const core::claim over = core::ended_before_wait(options);
     if (over != core::claim::open || looks.are_due()) {  // wait-2
@@ -340,7 +340,7 @@ wait_status sleep_for_all(std::span<const source> sources, const limits& how) {
 
 namespace detail {
 
-any_result wait_any_slow(std::span<const source> sources, const limits& how, held_lock* lock) {
+any_result wait_any_slow(std::span<const source> sources, const limits& how, lock_reference* lock) {
     core::check(sources, "wait_any");
     if (is_stopped_first(how)) return {wait_status::stopped};
     const auto first = first_look(sources, how.order);

@@ -27,7 +27,7 @@ STOREYS = (
     ("waits for several things", {"wait", "channel_base"},
      {"condition", "channel", "wait_set", "coalescer", "group_commit"}),
     ("asynchronous waits", {"pending"}, {"operation", "await"}),  # the same, for a function to call or a coroutine
-    ("bridges to other libraries and threads", {"kept_wait", "asio_waits"},
+    ("bridges to other libraries and threads", {"described_wait", "asio_waits"},
      {"sender", "asio", "uv", "glib", "epoll", "pollable", "task", "handler_thread"}),
 )
 SIDEWAYS = "a feature includes only features below it (STOREYS)"
@@ -37,7 +37,7 @@ AREAS = (
     ("include/tocsin/detail/sanitizer.hpp", "vocabulary"),
     ("include/tocsin/detail/channel_base.hpp", "public"),
     ("include/tocsin/detail/pending.hpp", "public"),
-    ("include/tocsin/detail/kept_wait.hpp", "public"),
+    ("include/tocsin/detail/described_wait.hpp", "public"),
     ("include/tocsin/detail/asio_waits.hpp", "public"),
     ("include/tocsin/detail/", "detail"),
     ("include/tocsin/", "public"),

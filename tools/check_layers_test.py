@@ -95,13 +95,13 @@ class CheckLayers(unittest.TestCase):
 
     def test_win32_sees_the_public_headers_and_their_details(self):
         self.assertEqual([], self.complaints(
-            win32__src__wait_hpp="#include <tocsin/source.hpp>\n#include <tocsin/detail/held_lock.hpp>\n",
+            win32__src__wait_hpp="#include <tocsin/source.hpp>\n#include <tocsin/detail/lock_reference.hpp>\n",
             win32__src__wait_cpp='#include "wait.hpp"\n',
-            include__tocsin__source_hpp="", include__tocsin__detail__held_lock_hpp=""))
+            include__tocsin__source_hpp="", include__tocsin__detail__lock_reference_hpp=""))
         self.assert_one(self.complaints(win32__src__wait_cpp='#include "core/lot/lot.hpp"\n',
                                         src__core__lot__lot_hpp=""), "win32/ sees only <tocsin/...>")
-        self.assert_one(self.complaints(c__tocsin_cpp="#include <tocsin/detail/held_lock.hpp>\n",
-                                        include__tocsin__detail__held_lock_hpp=""), "c/ sees only <tocsin/...>")
+        self.assert_one(self.complaints(c__tocsin_cpp="#include <tocsin/detail/lock_reference.hpp>\n",
+                                        include__tocsin__detail__lock_reference_hpp=""), "c/ sees only <tocsin/...>")
 
     def test_only_platform_includes_the_system(self):
         self.assert_one(self.complaints(src__core__lot__lot_cpp="#include <sys/syscall.h>\n"), "only src/platf")

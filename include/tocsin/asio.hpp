@@ -51,7 +51,7 @@
 
 #include <tocsin/detail/asio_waits.hpp>
 #include <tocsin/detail/chosen_driver.hpp>
-#include <tocsin/detail/kept_wait.hpp>
+#include <tocsin/detail/described_wait.hpp>
 #include <tocsin/detail/source_arguments.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/operation.hpp>
@@ -307,12 +307,12 @@ auto on(Where&& where) {
 // Waits for one source.
 template <class Where, class Source, class Token>
 auto async_wait(Where&& where, const limits& how, Source&& from, Token&& token) {
-    return detail::start_with<false, wait_status, tocsin::detail::kept_limits>(
+    return detail::start_with<false, wait_status, tocsin::detail::described_limits>(
         where, how, std::forward<Source>(from), std::forward<Token>(token));
 }
 template <class Where, class Source, class Token>
 auto async_wait(Where&& where, Source&& from, Token&& token) {
-    return detail::start_with<false, wait_status, tocsin::detail::kept_no_limits>(
+    return detail::start_with<false, wait_status, tocsin::detail::described_no_limits>(
         where, limits(), std::forward<Source>(from), std::forward<Token>(token));
 }
 
@@ -320,13 +320,13 @@ auto async_wait(Where&& where, Source&& from, Token&& token) {
 template <class Where, class... SourcesAndToken>
     requires(sizeof...(SourcesAndToken) >= 2)
 auto async_wait_any(Where&& where, const limits& how, SourcesAndToken&&... arguments) {
-    return detail::start_with<false, any_result, tocsin::detail::kept_limits>(
+    return detail::start_with<false, any_result, tocsin::detail::described_limits>(
         where, how, std::forward<SourcesAndToken>(arguments)...);
 }
 template <class Where, class... SourcesAndToken>
     requires detail::sources_and_token<SourcesAndToken...>
 auto async_wait_any(Where&& where, SourcesAndToken&&... arguments) {
-    return detail::start_with<false, any_result, tocsin::detail::kept_no_limits>(
+    return detail::start_with<false, any_result, tocsin::detail::described_no_limits>(
         where, limits(), std::forward<SourcesAndToken>(arguments)...);
 }
 
@@ -334,13 +334,13 @@ auto async_wait_any(Where&& where, SourcesAndToken&&... arguments) {
 template <class Where, class... SourcesAndToken>
     requires(sizeof...(SourcesAndToken) >= 2)
 auto async_wait_all(Where&& where, const limits& how, SourcesAndToken&&... arguments) {
-    return detail::start_with<true, wait_status, tocsin::detail::kept_limits>(
+    return detail::start_with<true, wait_status, tocsin::detail::described_limits>(
         where, how, std::forward<SourcesAndToken>(arguments)...);
 }
 template <class Where, class... SourcesAndToken>
     requires detail::sources_and_token<SourcesAndToken...>
 auto async_wait_all(Where&& where, SourcesAndToken&&... arguments) {
-    return detail::start_with<true, wait_status, tocsin::detail::kept_no_limits>(
+    return detail::start_with<true, wait_status, tocsin::detail::described_no_limits>(
         where, limits(), std::forward<SourcesAndToken>(arguments)...);
 }
 

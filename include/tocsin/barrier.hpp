@@ -44,7 +44,7 @@
 #pragma once
 
 #include <tocsin/deadline.hpp>
-#include <tocsin/detail/arrivals.hpp>
+#include <tocsin/detail/arrival_count.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/event.hpp>

@@ -32,7 +32,7 @@
 #include <tocsin/deadline.hpp>
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/config.hpp>
-#include <tocsin/detail/held_lock.hpp>
+#include <tocsin/detail/lock_reference.hpp>
 #include <tocsin/detail/source_arguments.hpp>
 #include <tocsin/detail/wait_options.hpp>
 #include <tocsin/limits.hpp>
@@ -93,11 +93,12 @@ namespace detail {
 using condition_word = atomic<std::uint64_t>;
 
 TOCSIN_API void condition_notify_slow(condition_word& word, bool all) noexcept;
-TOCSIN_API wait_status condition_wait(condition_word& word, held_lock& lock,
+TOCSIN_API wait_status condition_wait(condition_word& word, lock_reference& lock,
                                       const wait_options& options) noexcept;
 // The condition itself is the first of the sources.
-TOCSIN_API any_result condition_wait_any(held_lock& lock, std::span<const source> sources, const limits& how);
-TOCSIN_API any_result condition_wait_any_beside(condition_word& word, held_lock& lock,
+TOCSIN_API any_result condition_wait_any(lock_reference& lock, std::span<const source> sources,
+                                         const limits& how);
+TOCSIN_API any_result condition_wait_any_beside(condition_word& word, lock_reference& lock,
                                                 std::span<const source> others, const limits& how);
 TOCSIN_API void condition_check_destroyed(const condition_word& word) noexcept;
 [[noreturn]] TOCSIN_API void condition_refuse_lock(const condition_word& word);
@@ -113,7 +114,7 @@ inline std::uint64_t number_of_bit(const void* word, unsigned bit) noexcept {
 }
 template <class Mutex>
 std::uint64_t number_of(const Mutex& mutex) noexcept {
-    return is_plain_mutex<Mutex> ? number_of_bit(&mutex, 0) : held_lock::any_lock;
+    return is_plain_mutex<Mutex> ? number_of_bit(&mutex, 0) : lock_reference::any_lock;
 }
 template <class Word>
 std::uint64_t number_of(const bit_lock<Word>& lock) noexcept {
@@ -280,7 +281,7 @@ public:
         requires detail::one_by_one<Sources...>
     [[nodiscard]] any_result wait_any(Lock& lock, const limits& how, Sources&&... from) {
         if constexpr (detail::are_sources<Sources...>()) {
-            detail::held_lock held = hold(lock);
+            detail::lock_reference held = hold(lock);
             const std::array<source, sizeof...(Sources) + 1> all{as_source(), source(from)...};
             return detail::condition_wait_any(held, all, how);
         } else {
@@ -294,7 +295,7 @@ public:
     }
     template <basic_lockable Lock>
     [[nodiscard]] any_result wait_any(Lock& lock, const limits& how, std::span<const source> sources) {
-        detail::held_lock held = hold(lock);
+        detail::lock_reference held = hold(lock);
         return detail::condition_wait_any_beside(word_, held, sources, how);
     }
     template <basic_lockable Lock>
@@ -313,7 +314,7 @@ private:
     }
 
     template <class Lock>
-    detail::held_lock hold(Lock& lock) const {
+    detail::lock_reference hold(Lock& lock) const {
         if constexpr (requires { static_cast<bool>(lock.owns_lock()); }) {
             if (!lock.owns_lock()) [[unlikely]]
                 detail::condition_refuse_lock(word_);
@@ -324,7 +325,7 @@ private:
 
     template <class Lock>
     wait_status wait_with(Lock& lock, const deadline& until, const stop_token* stop, spin_policy spin) {
-        detail::held_lock held = hold(lock);
+        detail::lock_reference held = hold(lock);
         return detail::condition_wait(word_, held, {until, stop, spin});
     }
 

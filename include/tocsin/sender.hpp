@@ -42,8 +42,8 @@
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/detail/chosen_driver.hpp>
 #include <tocsin/detail/config.hpp>
+#include <tocsin/detail/described_wait.hpp>
 #include <tocsin/detail/exceptions.hpp>
-#include <tocsin/detail/kept_wait.hpp>
 #include <tocsin/detail/stop_callback.hpp>
 #include <tocsin/execution.hpp>
 #include <tocsin/limits.hpp>
@@ -269,12 +269,12 @@ auto make_sender(const limits& how, Arguments&... from) noexcept(become_sources_
 template <class... Sources>
     requires detail::one_by_one<Sources...>
 auto as_sender(const limits& how, Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_sender<false, detail::kept_limits, Sources...>(how, from...);
+    return detail::make_sender<false, detail::described_limits, Sources...>(how, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
 auto as_sender(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_sender<false, detail::kept_no_limits, Sources...>(limits(), from...);
+    return detail::make_sender<false, detail::described_no_limits, Sources...>(limits(), from...);
 }
 
 // A sender that waits for all of its sources at once, as wait_all() does.
@@ -282,12 +282,12 @@ template <class... Sources>
     requires detail::one_by_one<Sources...>
 auto as_sender_all(const limits& how,
                    Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_sender<true, detail::kept_limits, Sources...>(how, from...);
+    return detail::make_sender<true, detail::described_limits, Sources...>(how, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
 auto as_sender_all(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_sender<true, detail::kept_no_limits, Sources...>(limits(), from...);
+    return detail::make_sender<true, detail::described_no_limits, Sources...>(limits(), from...);
 }
 
 }  // namespace tocsin

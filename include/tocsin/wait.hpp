@@ -83,12 +83,12 @@ struct any_result {
 
 namespace detail {
 
-struct held_lock;
+struct lock_reference;
 
 // If `lock` is not null, the wait gives the lock up once the thread is queued for all sources, and does not spin before
 // that. The caller takes the lock back.
 TOCSIN_API any_result wait_any_slow(std::span<const source> sources, const limits& how,
-                                    held_lock* lock = nullptr);
+                                    lock_reference* lock = nullptr);
 TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limits& how);
 
 // The inline part of a wait's first look. Looks only at the leading sources. In a list, these are the sources with a

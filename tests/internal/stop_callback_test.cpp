@@ -2,7 +2,7 @@
 // The stop callback for standard libraries whose own stop callback may hang (include/tocsin/detail/stop_callback.hpp):
 // a stop meets the destructor at every distance. With MinGW-w64, five of six runs of 500,000 such destructors hung in
 // the standard library.
-#include "platform/futex/standard_waits.hpp"
+#include "platform/futex/repeated_wakes.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
 

@@ -31,7 +31,7 @@ names name_chain_count""".split()
 KINDS = ("event", "address", "semaphore", "condition")
 USES = ("event", "latch", "barrier")  # event_use: what an event is part of
 SUBSCRIBER = 5  # wait_node::kind::subscriber: a member of a wait_set, or a pollable
-OWNED_EVENT = 64  # detail::owned_event, in place of a lock's bit: an event that is set while nobody owns a mutex
+EVENT_AS_LOCK = 64  # detail::event_as_lock, in place of a lock's bit: an event that is set while nobody owns a mutex
 EVENT_BITS = ((1, "set"), (2, "waited on"), (4, "being taken by a wait for all"))
 POLL = "descriptor"  # core::listed_sleep::polls: a wait that is for each descriptor that its thread polls
 MANY = 1_000_000  # so many steps along one list mean that the list is being changed, or was destroyed
@@ -75,7 +75,7 @@ class Wait:
         self.name = ""
 
     def lock(self):
-        return (self.address, OWNED_EVENT if self.bit is None else self.bit)
+        return (self.address, EVENT_AS_LOCK if self.bit is None else self.bit)
 
 
 class Library:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SignalObjectAndWait(): the thread is queued for one object before it signals the other.
 //
-// If a wait of tocsin is given a lock, it gives up that lock once the thread is queued for all sources (held_lock.hpp).
-// Conditions use this. Here, giving up the "lock" signals the object. So whatever another thread does because of the
-// signal, even a pulse, finds this thread in the queue.
+// If a wait of tocsin is given a lock, it gives up that lock once the thread is queued for all sources
+// (lock_reference.hpp). Conditions use this. Here, giving up the "lock" signals the object. So whatever another thread
+// does because of the signal, even a pulse, finds this thread in the queue.
 //
 // If the timeout is zero, or the caller owns the mutex to wait for, the call signals first and then waits. Otherwise,
 // if the object to wait for is ready at the start, the wait takes it without queueing. The signal then follows. No
@@ -16,7 +16,7 @@
 // Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
 #include "wait.hpp"
 
-#include <tocsin/detail/held_lock.hpp>
+#include <tocsin/detail/lock_reference.hpp>
 
 namespace tocsin::win32 {
 namespace {
@@ -45,9 +45,9 @@ public:
             if (!signal()) return fail_wait(ERROR_TOO_MANY_POSTS);
             return is_owned_by(wait_on_, self_) ? enter_again(wait_on_) : wait.run();
         }
-        detail::held_lock queued{this,
-                                 [](void* me) noexcept { static_cast<signal_then_wait*>(me)->signal_once(); },
-                                 [](void*) noexcept {}, detail::held_lock::any_lock};
+        detail::lock_reference queued{
+            this, [](void* me) noexcept { static_cast<signal_then_wait*>(me)->signal_once(); },
+            [](void*) noexcept {}, detail::lock_reference::any_lock};
         const std::stop_token token = stop_.get_token();
         const DWORD how = wait.run(&queued, signal_.what == kind::semaphore ? &token : nullptr);
         if (!signaled_ && !is_absorbed(how)) signal_once();

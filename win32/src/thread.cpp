@@ -96,12 +96,12 @@ bool adopt(thread& self) {
 // In checked builds, diagnose.hpp shows the owner.
 void mutex_object::note_taken() noexcept {
 #if TOCSIN_CHECKED
-    detail::note_taken(&state.free(), detail::owned_event);
+    detail::note_taken(&state.free(), detail::event_as_lock);
 #endif
 }
 void mutex_object::note_freed() noexcept {
 #if TOCSIN_CHECKED
-    detail::note_freed(&state.free(), detail::owned_event);
+    detail::note_freed(&state.free(), detail::event_as_lock);
 #endif
 }
 

@@ -6,8 +6,8 @@
 #include "object.hpp"
 
 #include <tocsin/bit_lock.hpp>
+#include <tocsin/detail/event_as_lock.hpp>
 #include <tocsin/detail/intrusive_list.hpp>
-#include <tocsin/detail/owned_event.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/win32.h>
 #include <tocsin/word_lock.hpp>

@@ -106,7 +106,7 @@ DWORD caught(DWORD (*wait)(void* what), void* what) {
 }
 
 // Waits once. If a queued call ends the wait, the result is WAIT_OBJECT_0 as well, and `index` is that of `called`.
-DWORD any_wait::wait_once(std::span<const source> sources, detail::held_lock* signal,
+DWORD any_wait::wait_once(std::span<const source> sources, detail::lock_reference* signal,
                           const std::stop_token* stop) {
     limits how{.until = until};
     if (stop != nullptr) how.stop = *stop;
@@ -116,7 +116,7 @@ DWORD any_wait::wait_once(std::span<const source> sources, detail::held_lock* si
     return WAIT_OBJECT_0;
 }
 
-DWORD any_wait::run(detail::held_lock* signal, const std::stop_token* stop) {
+DWORD any_wait::run(detail::lock_reference* signal, const std::stop_token* stop) {
     small_array<source, MAXIMUM_WAIT_OBJECTS + 1> sources(objects.size() + 1);
     for (object* const each : objects) sources.add(source_of(*each));
     if (alertable) sources.add(self->called);

@@ -5,7 +5,7 @@
 #include "thread.hpp"
 
 #include <tocsin/deadline.hpp>
-#include <tocsin/detail/held_lock.hpp>
+#include <tocsin/detail/lock_reference.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/source.hpp>
 
@@ -79,10 +79,11 @@ struct any_wait {
     deadline until;
     std::size_t index = 0;
 
-    DWORD run(detail::held_lock* signal = nullptr, const std::stop_token* stop = nullptr);
+    DWORD run(detail::lock_reference* signal = nullptr, const std::stop_token* stop = nullptr);
 
 private:
-    DWORD wait_once(std::span<const source> sources, detail::held_lock* signal, const std::stop_token* stop);
+    DWORD wait_once(std::span<const source> sources, detail::lock_reference* signal,
+                    const std::stop_token* stop);
 };
 
 // Runs `wait()`, and turns what it throws into WAIT_FAILED and an error. Not noexcept: a queued call may end the

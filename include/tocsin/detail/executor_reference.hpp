@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reference to a user's executor. How it is used: src/core/async/handover.hpp.
+// A reference to a user's executor. How it is used: src/core/async/executor_post.hpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
@@ -11,7 +11,7 @@
 
 namespace tocsin::detail {
 
-// The executor of a wait, and whether the executor has been given what is to run (core/async/handover.hpp).
+// The executor of a wait, and whether the executor has been given what is to run (core/async/executor_post.hpp).
 struct executor_reference {
     // `Post` calls the executor with what is to run.
     template <class Executor, class Post>

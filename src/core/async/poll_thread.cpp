@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One thread polls the descriptors of all asynchronous waits that no driver serves.
+//
 // State
 //   A list holds the requests. One thread makes a table of all their descriptors from the list, and polls that table.
 //   The thread starts when it is first needed and lives as long as the process.
@@ -164,7 +166,7 @@ public:
                 is_polling_ = true;
             }
             const auto result = platform::poller::poll(polled_.all(), bell_, deadline::never());
-            completions due;
+            due_calls due;
             std::size_t cancelers;
             {
                 const std::lock_guard guard(lock_);
@@ -209,7 +211,7 @@ private:
         }
     }
 
-    void take_due(completions& due, const platform::poll_result& result) noexcept {
+    void take_due(due_calls& due, const platform::poll_result& result) noexcept {
         for (poll_request *each = requests_.first(), *next = nullptr; each != nullptr; each = next) {
             next = requests_.next(*each);
             if (!each->is_polled_ || !note_result(*each, result)) continue;

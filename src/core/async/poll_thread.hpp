@@ -2,7 +2,7 @@
 // The descriptors that asynchronous waits wait for. Why it is correct: poll_thread.cpp.
 #pragma once
 
-#include "core/async/completion.hpp"
+#include "core/async/due_call.hpp"
 #include "core/async/service.hpp"
 #include "platform/poller/poller.hpp"
 
@@ -14,7 +14,7 @@
 namespace tocsin::core {
 
 // A request to poll descriptors. One thread of the library polls the descriptors of all requests that no driver serves.
-class poll_request : public completion, public detail::list_links<poll_request> {
+class poll_request : public due_call, public detail::list_links<poll_request> {
 public:
     // If `by` is null, the library's thread serves the request, and is started if it isn't running. Throws
     // std::system_error, or std::bad_alloc if the service has to enlarge its memory and can't. The service must exist

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which service serves an asynchronous wait that names none: the default driver, or the background threads.
+//
 // State: a pointer. The user may change it at any time, by set_default_driver(). The destructor of the default driver
 // makes it null, and so does a fork in the child.
 //

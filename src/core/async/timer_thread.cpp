@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The threads that end asynchronous waits at their deadlines, one for each clock.
+//
 // State
 //   The steady and the system clock each have a queue of timers (core/sync/timer_queue.hpp), and a thread that sleeps
 //   until the first of these timers is due. Each thread starts when it is first needed and lives as long as the
@@ -79,7 +81,7 @@ public:
 
     void run() noexcept {
         for (;;) {
-            completions due;
+            due_calls due;
             std::uint32_t seen;
             deadline next = deadline::never();
             {

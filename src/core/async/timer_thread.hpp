@@ -2,7 +2,7 @@
 // Deadlines and timers of asynchronous waits. Why it is correct: timer_thread.cpp.
 #pragma once
 
-#include "core/async/completion.hpp"
+#include "core/async/due_call.hpp"
 #include "core/async/service.hpp"
 #include "core/sync/timer_queue.hpp"
 
@@ -15,7 +15,7 @@ namespace tocsin::core {
 
 // Holds one deadline at a time. One thread of the library serves the timers on the system clock, and another serves
 // those on all other clocks, unless a driver does.
-class timer : public completion, timer_entry {
+class timer : public due_call, timer_entry {
 public:
     // If `by` is null, starts the thread that serves such a deadline, if that thread isn't running. Must be called
     // before the first set(). Throws std::system_error if the system can't start a thread.
@@ -59,7 +59,7 @@ public:
 
     // Takes each due timer out of the queue, and then claims it. A timer is due if its clock has reached its deadline,
     // and if the deadline is not after `now` (nanoseconds on the queue's clock).
-    void claim_due(completions& due, std::int64_t now = timer_queue::no_limit) noexcept {
+    void claim_due(due_calls& due, std::int64_t now = timer_queue::no_limit) noexcept {
         while (timer_entry* const entry = queue_.take_due(now)) {
             auto& one = static_cast<timer&>(*entry);
             due.claim(one);

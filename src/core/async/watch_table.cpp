@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of what a driver's loop has to watch.
+//
 // State: a `use` says that a request names a descriptor. A request has one use for each of its descriptors, from a pool
 // of uses. Each descriptor has an entry, which a hash table finds. The entry has a list of the descriptor's uses,
 // oldest first. So when the loop finds something for a descriptor, the cost depends only on the requests that name this
@@ -115,7 +117,7 @@ bool watch_table::take_change(change& told) noexcept {
     return false;
 }
 
-void watch_table::claim_found(std::uint64_t id, readiness found, completions& due) noexcept {
+void watch_table::claim_found(std::uint64_t id, readiness found, due_calls& due) noexcept {
     const auto at = static_cast<index>(id);
     if (at >= entries_.size() || id != id_of(at, entries_[at].generation)) return;  // watch_table-4
     if (found == readiness::none) return;

@@ -36,7 +36,7 @@ public:
 
     // Called when the loop has found `found` for the descriptor of the watch `id`. Removes the requests that are due,
     // and then claims them. Does nothing if that watch has ended.
-    void claim_found(std::uint64_t id, readiness found, completions& due) noexcept;
+    void claim_found(std::uint64_t id, readiness found, due_calls& due) noexcept;
 
 private:
     using index = std::uint32_t;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The queues of the lot: how a node joins one, leaves it, and is taken by a wake.
+//
 // State
 //   The lot is a fixed table of buckets (table.cpp). The hash of a key selects a bucket. A bucket has a lock, a tree of
 //   queues, a filter word, and a list of cursors. (A cursor keeps a thread's place in a queue, lot-8.) A queue belongs

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs what follows a wait that no thread sleeps in, once the wake that ended it is over.
+//
 // State, per thread: its outermost `defer_resumes`, which holds the queue of what is to resume, and the levels (below),
 // each of which holds a queue of what is to be handed over. The queues contain objects of the class `resumable`. Only
 // the thread itself touches them. A thread has them once, even if the process has several copies of the library

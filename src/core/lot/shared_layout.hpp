@@ -10,7 +10,7 @@
 #include "core/lot/subscriber.hpp"
 #include "core/lot/wait_node.hpp"
 #include "core/lot/waiter.hpp"
-#include "core/sync/activity.hpp"
+#include "core/sync/activity_scope.hpp"
 #include "core/sync/signal_deferral.hpp"
 #include "platform/system/layout_hash.hpp"
 

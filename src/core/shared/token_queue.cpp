@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tokens that threads of several processes take, and the queue of those that wait for one.
+//
 // State: `control` has the count of tokens that nobody waits for (of an auto-reset event: 0 or 1) in its lower half.
 // Above it are `queued_bit` and a generation. Each waiting thread owns a slot: `owner` is its mark, and `word` says in
 // one atomic object whether the thread waits, or has been granted a token, and what it sleeps on.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the duties of a child before its fork() returns.
+//
 // State: how often the process has forked, and a function for each duty. The functions are entered while the objects of
 // this copy of the library are initialised, before another thread can use them.
 //
@@ -9,8 +11,8 @@
 // begins as the child of a fork.
 #include "core/sync/fork.hpp"
 
+#include "platform/futex/repeated_wakes.hpp"
 #include "platform/futex/sleeper_table.hpp"
-#include "platform/futex/standard_waits.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/atomic.hpp>

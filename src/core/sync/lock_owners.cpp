@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table of which thread has which lock, in checked builds.
+//
 // State: a table, which a lock of its own guards. An entry says which thread has taken the lock in one bit of a word
-// (or a mutex of win32.h: owned_event.hpp), and not freed that lock. A thread makes its entry after it has taken the
+// (or a mutex of win32.h: event_as_lock.hpp), and not freed that lock. A thread makes its entry after it has taken the
 // lock, and removes the entry before it frees the lock. So if the thread that took a lock also frees it, the lock's
 // entry is never wrong. (The readers of a shared lock are an exception: while several read, the entry names the first
 // of them, even after that one has left.) For a moment a lock that is held has no entry. A lock that is taken while the

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A stop callback whose destructor waits for a running callback, over any standard library.
+//
 // State: `step_`, which has one of these values:
 //   making   the constructor is running
 //   awaited  the constructor is running, and a callback in another thread waits until the constructor ends
@@ -30,7 +32,7 @@
 // return between the wait's two steps. (A loop in which each destructor met a stop hung in five of six runs of
 // 500,000.) On Windows, a stop requested in another DLL wakes only the sleepers of that DLL. But the callback finds
 // `leaving`. Before it returns, it has a thread of the library wake the sleepers of the standard library again and
-// again, until the destructor has returned from that wait (platform/futex/standard_waits.hpp).
+// again, until the destructor has returned from that wait (platform/futex/repeated_wakes.hpp).
 //
 // Memory order
 //   [made]  The registration is complete before the callback destroys it.
@@ -42,7 +44,7 @@
 // Checked by: tests/model/stop_callback_model_test.cpp, and on MinGW-w64 by every wait that can be stopped, and by
 // tests/internal/stop_callback_test.cpp.
 #include "platform/futex/futex.hpp"
-#include "platform/futex/standard_waits.hpp"
+#include "platform/futex/repeated_wakes.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/deadline.hpp>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The lists of the waits that have no node in the lot, for diagnosis.
+//
 // State: 64 lists, each with a lock and in a cache line of its own. A wait for a custom source has a listed_wait, and a
 // hash of that object's address selects the list. So has a thread that sleeps in a poll, in a wait_set or in a
 // group_commit, and a coroutine or operation that waits for descriptors. Threads have these objects on their stacks,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A wait for several sources: it is queued for each, and the first that is ready ends it, or all together.
+//
 // State
 //   A multi_wait waits for any of its sources, or for all of them (here called an all-wait). It has a waiter
 //   (waiter.cpp), and a slot for each source. For a source in the lot, the slot is a node in that source's queue. For a

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The core of wait_set: which members and timers are ready, and the thread that sleeps until one is.
+//
 // State
 //   A source_member is a subscriber (core/lot/subscriber.hpp). Its node is in the queue of its source from add() to
 //   remove(), whether a thread waits or not.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A wait for one source in the lot that blocks no thread.
+//
 // State: a waiter (waiter.cpp) and its one node (lot.cpp).
 //
 // Invariants

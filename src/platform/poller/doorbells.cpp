@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The pool of doorbells, and the part of a doorbell that is the same on every system.
+//
 // State
 //   While a doorbell is open, it has an object of the system that can be polled: an event counter, a pipe or a kernel
 //   event. The thread that waits for the doorbell, the *sleeper*, sleeps in a poll of this object. To *strike* the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The platform of a model build, without the futex (futex_model.cpp).
 #include "library_model.hpp"
-#include "platform/futex/standard_waits.hpp"
+#include "platform/futex/repeated_wakes.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/poller/readable_flag.hpp"
 #include "platform/shared_table/shared_table.hpp"

@@ -12,12 +12,12 @@
 
 namespace tocsin::core {
 
-class completion : public detail::list_links<completion> {
+class due_call : public detail::list_links<due_call> {
 public:
-    completion() noexcept = default;
-    completion(const completion&) = delete;
-    completion& operator=(const completion&) = delete;
-    virtual ~completion() = default;
+    due_call() noexcept = default;
+    due_call(const due_call&) = delete;
+    due_call& operator=(const due_call&) = delete;
+    virtual ~due_call() = default;
 
     // Called when the timer or poll is due, under the lock of the service that serves it. Returns whether the calling
     // thread must call run(). If so, the object exists until then.
@@ -26,22 +26,21 @@ public:
     virtual void run() noexcept = 0;
 };
 
-// A list of completions that are due.
-class completions {
+// A list of such calls, all of them due.
+class due_calls {
 public:
-    void claim(completion& due) noexcept {
+    void claim(due_call& due) noexcept {
         if (due.claim()) due_.append(due);
     }
 
     bool empty() const noexcept { return due_.empty(); }
 
     // Runs all of them, which calls executors, before any coroutine resumes. Then resumes coroutines and calls
-    // functions, unless an outer defer_resumes is to do so. Returns how many completions there were.
+    // functions, unless an outer defer_resumes is to do so. Returns how many calls there were.
     std::size_t run() noexcept {
         std::size_t count = 0;
         const defer_resumes until_all_have_run;
-        for (; completion* const each = due_.take_first(); ++count)
-            each->run();  // after which it may be gone
+        for (; due_call* const each = due_.take_first(); ++count) each->run();  // after which it may be gone
         return count;
     }
     // The same in a background thread, under the signal mask `makers`, which the thread's maker had. Returns whether
@@ -53,7 +52,7 @@ public:
     }
 
 private:
-    detail::intrusive_list<completion> due_;
+    detail::intrusive_list<due_call> due_;
 };
 
 }  // namespace tocsin::core

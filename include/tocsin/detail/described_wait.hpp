@@ -23,7 +23,7 @@ namespace tocsin::detail {
 
 // A source whose type affects the size of the wait. The description refers to the source, as the wait does.
 template <class Source>
-struct kept_reference {
+struct described_reference {
     static constexpr bool is_polled = false;
     Source* from;
     Source& get() const noexcept { return *from; }
@@ -31,26 +31,27 @@ struct kept_reference {
 
 // Any other source. A `source` is small and only refers to what is waited for, so the description has a copy.
 template <bool Polled>
-struct kept_source {
+struct described_source {
     static constexpr bool is_polled = Polled;
     source from;
     operator source() const noexcept {
         return from;
     }  // NOLINT(google-explicit-constructor): a source, as it was
-    const kept_source& get() const noexcept { return *this; }
+    const described_source& get() const noexcept { return *this; }
 };
 
 template <class Argument>
-auto keep_source(Argument& from) noexcept(become_sources_quietly<Argument&>) {
+auto describe_source(Argument& from) noexcept(become_sources_quietly<Argument&>) {
     if constexpr (settable_event<Argument> || waitable<Argument>) {
-        return kept_reference<Argument>{std::addressof(from)};
+        return described_reference<Argument>{std::addressof(from)};
     } else {
-        return kept_source<may_be_polled<Argument>>{source(from)};
+        return described_source<may_be_polled<Argument>>{source(from)};
     }
 }
 
-struct kept_limits {
-    explicit kept_limits(const limits& how) : until(how.until), order(how.order), stop_first(how.stop_first) {
+struct described_limits {
+    explicit described_limits(const limits& how)
+        : until(how.until), order(how.order), stop_first(how.stop_first) {
         if (how.stop.get() != nullptr) stop = *how.stop.get();
     }
     limits get() const noexcept {
@@ -62,22 +63,23 @@ struct kept_limits {
     wait_order order;
     bool stop_first;
 };
-struct kept_no_limits {
-    explicit kept_no_limits(const limits&) noexcept {}
+struct described_no_limits {
+    explicit described_no_limits(const limits&) noexcept {}
 };
 
-template <bool All, class Limits, class... Kept>
-class kept_wait {
+template <bool All, class Limits, class... Described>
+class described_wait {
 public:
     static constexpr bool for_all = All;
-    static constexpr bool has_limits = std::is_same_v<Limits, kept_limits>;
+    static constexpr bool has_limits = std::is_same_v<Limits, described_limits>;
     // Whether the start of the wait may throw, or the wait may fail later. A wait for all checks its sources when it
     // starts.
-    static constexpr bool may_fail = All || has_limits || (Kept::is_polled || ...);
+    static constexpr bool may_fail = All || has_limits || (Described::is_polled || ...);
 
     template <class... Arguments>
-    explicit kept_wait(const limits& how, Arguments&... from) noexcept(become_sources_quietly<Arguments&...>)
-        : limits_(how), sources_(keep_source(from)...) {}
+    explicit described_wait(const limits& how,
+                            Arguments&... from) noexcept(become_sources_quietly<Arguments&...>)
+        : limits_(how), sources_(describe_source(from)...) {}
 
     void serve_by(const chosen_driver& which) noexcept { driver_ = which; }
     const chosen_driver& served_by() const noexcept { return driver_; }
@@ -86,7 +88,7 @@ public:
     template <class Function>
     auto operation(Function then) const {
         return std::apply(
-            [&](const Kept&... each) {
+            [&](const Described&... each) {
                 if constexpr (All && has_limits) {
                     return all_operation(std::move(then), limits_.get(), each.get()...);
                 } else if constexpr (All) {
@@ -103,14 +105,14 @@ public:
 private:
     TOCSIN_NO_UNIQUE_ADDRESS Limits limits_;
     chosen_driver driver_;
-    std::tuple<Kept...> sources_;
+    std::tuple<Described...> sources_;
 };
 
 // `Arguments` are the deduced types of forwarding references.
 template <bool All, class Limits, class... Arguments>
 auto keep_wait(const limits& how, Arguments&... from) noexcept(become_sources_quietly<Arguments&...>) {
-    using kept = kept_wait<All, Limits, decltype(keep_source(from))...>;
-    return kept(how, from...);
+    using described = described_wait<All, Limits, decltype(describe_source(from))...>;
+    return described(how, from...);
 }
 
 }  // namespace tocsin::detail

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A thread that wakes sleepers inside the standard library again and again, while somebody asks for it.
+//
 // State
 //   `wanted`: how many calls of begin_repeated_wakes() have no end_repeated_wakes() yet. The thread sleeps while the
 //   count is zero.
@@ -19,7 +21,7 @@
 //
 // Checked by: tests/internal/stop_callback_test.cpp, on MinGW-w64. The models of P15 assume what both functions
 // promise.
-#include "platform/futex/standard_waits.hpp"
+#include "platform/futex/repeated_wakes.hpp"
 
 #include <atomic>
 

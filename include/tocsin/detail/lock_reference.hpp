@@ -6,7 +6,7 @@
 
 namespace tocsin::detail {
 
-struct held_lock {
+struct lock_reference {
     void* lock;
     void (*unlock)(void* lock) noexcept;
     void (*relock)(void* lock) noexcept;

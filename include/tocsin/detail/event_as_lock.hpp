@@ -5,6 +5,6 @@
 
 namespace tocsin::detail {
 
-inline constexpr unsigned owned_event = 64;
+inline constexpr unsigned event_as_lock = 64;
 
 }  // namespace tocsin::detail
