@@ -39,16 +39,16 @@ std::string text_of(const call& what) {
     static_assert(verbs.size() == static_cast<std::size_t>(verb::stop) + 1 && names.size() == objects);
     constexpr std::array ends{", try only", ", for a moment", ", endless"};
     std::string text =
-        "actor " + std::to_string(what.actor) + ": " + verbs[static_cast<std::size_t>(what.what)];
-    if (what.what == verb::stop) return text + " actor " + std::to_string(what.victim);
+        "actor " + std::to_string(what.actor) + ": " + verbs[static_cast<std::size_t>(what.action)];
+    if (what.action == verb::stop) return text + " actor " + std::to_string(what.victim);
     text += std::string(" ") + names[what.object];
-    if (what.what == verb::store || what.what == verb::wait_on_address || what.what == verb::send ||
-        what.what == verb::try_send)
+    if (what.action == verb::store || what.action == verb::wait_on_address || what.action == verb::send ||
+        what.action == verb::try_send)
         text += " value " + std::to_string(what.value);
     if (what.object >= first_semaphore && what.object < first_word)
         text += ", permits: " + std::to_string(what.permits());
-    if (what.what == verb::count_down) text += " by " + std::to_string(what.arrivals());
-    if (may_wait(what.what)) {
+    if (what.action == verb::count_down) text += " by " + std::to_string(what.arrivals());
+    if (may_wait(what.action)) {
         text += ends[static_cast<std::size_t>(what.until)];
         if (what.stoppable) text += ", stoppable";
         if (what.by_operation) text += ", by an operation";

@@ -73,7 +73,7 @@ enum class verb : std::uint8_t {
 enum class patience : std::uint8_t { none, little, endless };
 
 struct call {
-    verb what = verb::set;
+    verb action = verb::set;
     std::size_t actor = 0;
     std::size_t object = 0;
     patience until = patience::none;  // of all calls that wait

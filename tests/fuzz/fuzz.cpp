@@ -136,11 +136,12 @@ private:
         made.victim = draw_victim(shape);
         const unsigned delay = input_.next();
         made.delay = delay < 128 ? 0 : delay - 128;
-        made.what = draw_verb(made);
-        if (made.what == verb::lock) made.stoppable = false;  // locks take no stop token
-        if (made.what == verb::receive_either) made.object = first_channel;
-        if (made.what == verb::count_down) missing_[made.object - first_latch] -= made.arrivals();
-        const bool takes_one = made.what == verb::wait || (made.what == verb::acquire && made.permits() == 1);
+        made.action = draw_verb(made);
+        if (made.action == verb::lock) made.stoppable = false;  // locks take no stop token
+        if (made.action == verb::receive_either) made.object = first_channel;
+        if (made.action == verb::count_down) missing_[made.object - first_latch] -= made.arrivals();
+        const bool takes_one =
+            made.action == verb::wait || (made.action == verb::acquire && made.permits() == 1);
         made.by_operation = takes_one && shape >= 144;
         return made;
     }
@@ -220,12 +221,12 @@ private:
     // Only the actor that holds a lock unlocks it.
     void note_holders(const std::vector<call>& calls) {
         for (const call& each : calls) {
-            if (each.what == verb::unlock) holder_[each.object] = actors;
+            if (each.action == verb::unlock) holder_[each.object] = actors;
         }
         const world& now = *worlds_.begin();
         for (std::size_t i = 0; i < actors; ++i) {
             const call& done = now.actor(i).doing;
-            const bool took = done.what == verb::lock || done.what == verb::try_lock;
+            const bool took = done.action == verb::lock || done.action == verb::try_lock;
             if (took && now.actor(i).now == phase::idle && now.actor(i).came == result::yes &&
                 holder_[done.object] == actors) {
                 holder_[done.object] = i;

@@ -49,7 +49,7 @@ bool world::is_quiet() const {
 
 void world::step(std::size_t actor) {
     const call doing = actors_[actor].doing;
-    switch (doing.what) {
+    switch (doing.action) {
         case verb::wait: wait_for_event(actor); return;
         case verb::acquire: acquire(actor); return;
         case verb::wait_on_address: wait_for_value(actor); return;
@@ -96,7 +96,7 @@ result world::finish(std::size_t actor, result came) {
 void world::expire(std::size_t actor) {
     leave(actor);
     const call& doing = actors_[actor].doing;
-    if (doing.what != verb::lock) {
+    if (doing.action != verb::lock) {
         finish(actor, result::timed_out);
     } else if (on_[doing.object]) {
         finish(actor, result::no);
@@ -203,7 +203,7 @@ bool world::try_send(std::size_t actor) {
     const call doing = actors_[actor].doing;
     auto& items = items_[doing.object - first_channel];
     const auto& waiting = queues_[doing.object];
-    const bool receivers_wait = !waiting.empty() && actors_[waiting.front()].doing.what != verb::send;
+    const bool receivers_wait = !waiting.empty() && actors_[waiting.front()].doing.action != verb::send;
     if (on_[doing.object]) {
         finish(actor, result::closed);
         return true;
@@ -223,7 +223,7 @@ bool world::try_send(std::size_t actor) {
 bool world::try_receive(std::size_t actor, std::size_t channel) {
     auto& items = items_[channel - first_channel];
     auto& waiting = queues_[channel];
-    if (!waiting.empty() && actors_[waiting.front()].doing.what == verb::send) {
+    if (!waiting.empty() && actors_[waiting.front()].doing.action == verb::send) {
         const std::size_t oldest = waiting.front();
         items.push_back(actors_[oldest].doing.value);
         end_wait(oldest, result::yes);
@@ -343,8 +343,8 @@ std::size_t world::pop(std::size_t object) {
 void world::leave(std::size_t actor) {
     actor_state& self = actors_[actor];
     std::erase(queues_[self.doing.object], actor);
-    if (self.doing.what == verb::receive_either) std::erase(queues_[first_channel + 1], actor);
-    if (self.doing.what == verb::acquire) release(self.doing.object, std::exchange(self.collected, 0));
+    if (self.doing.action == verb::receive_either) std::erase(queues_[first_channel + 1], actor);
+    if (self.doing.action == verb::acquire) release(self.doing.object, std::exchange(self.collected, 0));
 }
 
 }  // namespace fuzz

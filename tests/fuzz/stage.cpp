@@ -158,7 +158,7 @@ bool stage::play(const std::vector<call>& calls) {
         actors_[each.actor].until = each.until;
         actors_[each.actor].stoppable = each.stoppable;
         actors_[each.actor].object = each.object;
-        actors_[each.actor].queues = each.what == verb::receive_either ? 2 : 1;
+        actors_[each.actor].queues = each.action == verb::receive_either ? 2 : 1;
         actors_[each.actor].stop = std::stop_source();
     }
     std::atomic<std::size_t> off{0};
@@ -233,7 +233,7 @@ bool stage::comes_to_rest() const {
 }
 
 result stage::perform(const call& what) {
-    if (what.what == verb::stop) {
+    if (what.action == verb::stop) {
         actors_[what.victim].stop.request_stop();
         return result::none;
     }
@@ -293,7 +293,7 @@ tocsin::wait_status stage::by_operation(Source& from, const call& what) {
 
 template <class Event>
 result stage::on_event(Event& event, const call& what) {
-    switch (what.what) {
+    switch (what.action) {
         case verb::set: event.set(); return result::none;
         case verb::reset: event.reset(); return result::none;
         case verb::is_set: return to_result(event.is_set());
@@ -325,8 +325,8 @@ result stage::on_event(Event& event, const call& what) {
 
 result stage::on_semaphore(tocsin::counting_semaphore<>& semaphore, const call& what) {
     const auto permits = static_cast<std::ptrdiff_t>(what.permits());
-    if (what.what == verb::release) return semaphore.release(permits), result::none;
-    if (what.what == verb::try_acquire) return to_result(semaphore.try_acquire(permits));
+    if (what.action == verb::release) return semaphore.release(permits), result::none;
+    if (what.action == verb::try_acquire) return to_result(semaphore.try_acquire(permits));
     const std::stop_token stop = actors_[what.actor].stop.get_token();
     const auto taken = [](bool yes) {
         return yes ? tocsin::wait_status::signaled : tocsin::wait_status::timed_out;
@@ -354,7 +354,7 @@ result stage::on_semaphore(tocsin::counting_semaphore<>& semaphore, const call& 
 
 template <class Word>
 result stage::on_word(std::atomic<Word>& word, const call& what) {
-    switch (what.what) {
+    switch (what.action) {
         case verb::store: word.store(what.value); return result::none;
         case verb::wake_one: return released(tocsin::wake_by_address_one(&word));
         case verb::wake_two: return released(tocsin::wake_by_address_n(&word, 2));
@@ -370,7 +370,7 @@ result stage::on_word(std::atomic<Word>& word, const call& what) {
 }
 
 result stage::on_channel(watched_channel& channel, const call& what) {
-    switch (what.what) {
+    switch (what.action) {
         case verb::try_send: return to_result(channel.try_send(what.value));
         case verb::try_receive: return to_result(channel.try_receive());
         case verb::close: return to_result(channel.close());
@@ -427,12 +427,12 @@ tocsin::any_result stage::wait_for_any(const call& what, Sources&... sources) {
 
 result stage::on_latch(std::size_t number, const call& what) {
     tocsin::latch& latch = things_->latches[number];
-    if (what.what == verb::count_down) {
+    if (what.action == verb::count_down) {
         things_->missing[number].fetch_sub(what.arrivals());
         latch.count_down(what.arrivals());
         return result::none;
     }
-    if (what.what == verb::try_wait) return to_result(latch.try_wait());
+    if (what.action == verb::try_wait) return to_result(latch.try_wait());
     const std::stop_token stop = actors_[what.actor].stop.get_token();
     return not_early(what, [&] {
         if (what.flavour == 1) return wait_for_any(what, latch).status;
@@ -443,8 +443,8 @@ result stage::on_latch(std::size_t number, const call& what) {
 
 // The lock is free whenever no actor is on its way into a wait or out of one.
 result stage::on_condition(const call& what) {
-    if (what.what == verb::notify_one) return things_->condition.notify_one(), result::none;
-    if (what.what == verb::notify_all) return things_->condition.notify_all(), result::none;
+    if (what.action == verb::notify_one) return things_->condition.notify_one(), result::none;
+    if (what.action == verb::notify_all) return things_->condition.notify_all(), result::none;
     auto& lock = things_->condition_lock;
     const std::lock_guard held(lock);
     const std::stop_token stop = actors_[what.actor].stop.get_token();
@@ -462,7 +462,7 @@ result stage::on_condition(const call& what) {
 
 template <class Lock>
 result stage::on_lock(Lock&& lock, const call& what) {
-    switch (what.what) {
+    switch (what.action) {
         case verb::try_lock: return to_result(lock.try_lock());
         case verb::unlock: lock.unlock(); return result::none;
         default: break;

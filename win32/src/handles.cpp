@@ -111,7 +111,7 @@ void brief_use::look_up(HANDLE handle) noexcept {
 }
 
 void brief_use::end_or_remember(handle_slot& slot, handle_table::number number) noexcept {
-    const kind what = static_cast<object*>(slot.object)->what;
+    const kind what = static_cast<object*>(slot.object)->type;
     const bool is_open =
         handle_table::is_open(slot.word.load(std::memory_order_relaxed), number);  // no order: a guess
     if (is_open && may_be_cached(what)) {
@@ -135,7 +135,7 @@ template <class IsRight>
 bool close_if(HANDLE handle, IsRight is_right) noexcept {
     {
         const handle_use look(handle);
-        if (!look || !is_right(look->what)) return false;
+        if (!look || !is_right(look->type)) return false;
     }
     const handle_table::number number = number_of(handle);
     handle_slot* const slot = the_handles.close(number);
@@ -229,7 +229,7 @@ HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* 
             at = names().objects.emplace(name.text(), nullptr).first;
             at->second = made.release();
         } else {
-            if (at->second->what != wanted) return no_handle(ERROR_INVALID_HANDLE);
+            if (at->second->type != wanted) return no_handle(ERROR_INVALID_HANDLE);
             at->second->keep();
         }
         object& found = *at->second;
@@ -252,7 +252,7 @@ HANDLE open_named(const object_name& name, kind wanted, DWORD access) noexcept {
         const std::lock_guard held(names().lock);
         const auto at = names().objects.find(name.text());
         if (at == names().objects.end()) return no_handle(ERROR_FILE_NOT_FOUND);
-        if (at->second->what != wanted) return no_handle(ERROR_INVALID_HANDLE);
+        if (at->second->type != wanted) return no_handle(ERROR_INVALID_HANDLE);
         if ((access & ACCESS_SYSTEM_SECURITY) != 0) return no_handle(ERROR_PRIVILEGE_NOT_HELD);
         if (access == 0 || !has_rights(wanted, access)) return no_handle(ERROR_ACCESS_DENIED);
         at->second->keep();
@@ -287,7 +287,7 @@ BOOL duplicate(HANDLE source, LPHANDLE target, DWORD access, DWORD options) noex
         return done;
     }
     const handle_use use(source);
-    if (!use || !is_waited_for(use->what)) return fail(ERROR_INVALID_HANDLE);
+    if (!use || !is_waited_for(use->type)) return fail(ERROR_INVALID_HANDLE);
     if (target == nullptr) return TRUE;
     *target = duplicate(use, (options & DUPLICATE_SAME_ACCESS) != 0 ? use.access() : granted(access));
     return *target != nullptr ? TRUE : FALSE;

@@ -78,12 +78,12 @@ private:
 
 class object : public counted<object> {
 public:
-    explicit object(kind its_kind) noexcept : what(its_kind) {}
+    explicit object(kind its_kind) noexcept : type(its_kind) {}
     object(const object&) = delete;
     object& operator=(const object&) = delete;
     virtual ~object() = default;
 
-    const kind what;
+    const kind type;
     bool is_named = false;    // written before the first handle is given out
     std::size_t handles = 0;  // of a named object: under the lock of the names (handles.cpp)
     std::string name;
@@ -204,7 +204,7 @@ public:
 
     // A use for a call that sleeps after all. Called once, at the end.
     handle_use lasting() noexcept {
-        const bool stays = may_be_cached((*this)->what);
+        const bool stays = may_be_cached((*this)->type);
         if (stays) handle_table::use_again(*slot_);
         handle_use use;
         use.slot_ = stays ? slot_ : std::exchange(slot_, nullptr);
@@ -239,7 +239,7 @@ public:
     }
 
     // False, too, if the handle is not in the cache.
-    bool is(kind wanted) const noexcept { return object_ != nullptr && object_->what == wanted; }
+    bool is(kind wanted) const noexcept { return object_ != nullptr && object_->type == wanted; }
     // Calls `act` with the object, which must be there and of this type.
     template <class Object, class Act>
     void with(Act act) noexcept {
@@ -272,7 +272,7 @@ inline DWORD fail_wait(DWORD error) noexcept {
 // and returns null.
 template <class Object, class Use>
 Object* of_kind(const Use& use, kind wanted, DWORD access) noexcept {
-    if (!use || use->what != wanted) {
+    if (!use || use->type != wanted) {
         SetLastError(ERROR_INVALID_HANDLE);
         return nullptr;
     }

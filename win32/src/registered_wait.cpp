@@ -144,7 +144,7 @@ BOOL register_wait(PHANDLE wait, HANDLE handle, WAITORTIMERCALLBACK callback, vo
                    DWORD milliseconds, DWORD flags) {
     if (wait == nullptr || callback == nullptr) return fail(ERROR_INVALID_PARAMETER);
     handle_use use(handle);
-    if (!use || !is_waited_for(use->what)) return fail(ERROR_INVALID_HANDLE);
+    if (!use || !is_waited_for(use->type)) return fail(ERROR_INVALID_HANDLE);
     if (!use.may(SYNCHRONIZE)) return fail(ERROR_ACCESS_DENIED);
     auto* const made = new_pooled<registered_wait>(pool_of_wait(flags), std::move(use), callback, context,
                                                    milliseconds, (flags & WT_EXECUTEONLYONCE) != 0);
@@ -163,7 +163,7 @@ BOOL register_wait(PHANDLE wait, HANDLE handle, WAITORTIMERCALLBACK callback, vo
 BOOL unregister_wait(HANDLE wait, HANDLE done) noexcept {
     const bool blocks = done == INVALID_HANDLE_VALUE;
     const handle_use use(wait);
-    if (!use || use->what != kind::registered_wait) return fail(ERROR_INVALID_HANDLE);
+    if (!use || use->type != kind::registered_wait) return fail(ERROR_INVALID_HANDLE);
     auto& which = static_cast<registered_wait&>(*use);
     if (blocks && which.runs_here()) return fail(ERROR_POSSIBLE_DEADLOCK);
     handle_use event(blocks ? nullptr : done);

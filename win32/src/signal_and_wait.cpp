@@ -27,13 +27,13 @@ public:
         : signal_(signal),
           wait_on_(wait_on),
           alertable_(alertable),
-          self_(thread_of_wait(wait_on.what == kind::mutex || signal.what == kind::mutex, alertable)),
-          stop_(signal.what == kind::semaphore ? std::stop_source() : std::stop_source(std::nostopstate)) {}
+          self_(thread_of_wait(wait_on.type == kind::mutex || signal.type == kind::mutex, alertable)),
+          stop_(signal.type == kind::semaphore ? std::stop_source() : std::stop_source(std::nostopstate)) {}
 
     // 0, or why the object can't be signaled.
     DWORD error() noexcept {
-        if (signal_.what == kind::mutex && !is_owned_by(signal_, self_)) return ERROR_NOT_OWNER;
-        if (signal_.what == kind::semaphore && static_cast<semaphore_object&>(signal_).permits.is_full())
+        if (signal_.type == kind::mutex && !is_owned_by(signal_, self_)) return ERROR_NOT_OWNER;
+        if (signal_.type == kind::semaphore && static_cast<semaphore_object&>(signal_).permits.is_full())
             return ERROR_TOO_MANY_POSTS;
         return 0;
     }
@@ -49,7 +49,7 @@ public:
             this, [](void* me) noexcept { static_cast<signal_then_wait*>(me)->signal_once(); },
             [](void*) noexcept {}, detail::lock_reference::any_lock};
         const std::stop_token token = stop_.get_token();
-        const DWORD how = wait.run(&queued, signal_.what == kind::semaphore ? &token : nullptr);
+        const DWORD how = wait.run(&queued, signal_.type == kind::semaphore ? &token : nullptr);
         if (!signaled_ && !is_absorbed(how)) signal_once();
         if (!failed_) return how;
         if (how == WAIT_OBJECT_0 || how == WAIT_ABANDONED_0) give_back_begun(wait_on_, self_, how);
@@ -59,7 +59,7 @@ public:
 private:
     // Whether the wait has taken the very event that it had to set, and that was set already.
     bool is_absorbed(DWORD how) const noexcept {
-        return how == WAIT_OBJECT_0 && &signal_ == &wait_on_ && signal_.what == kind::event;
+        return how == WAIT_OBJECT_0 && &signal_ == &wait_on_ && signal_.type == kind::event;
     }
 
     void signal_once() noexcept {
@@ -72,7 +72,7 @@ private:
 
     // False: the semaphore is full.
     bool signal() noexcept {
-        switch (signal_.what) {
+        switch (signal_.type) {
             case kind::event: static_cast<event_object&>(signal_).state.set(); return true;
             case kind::mutex: static_cast<mutex_object&>(signal_).release(*self_); return true;
             default: break;
@@ -102,8 +102,8 @@ DWORD signal_and_wait(HANDLE signal, HANDLE wait_on, DWORD milliseconds, bool al
     if (is_pseudo_handle(wait_on)) return signal_and_wait_for_never(signal, milliseconds, alertable);
     const handle_use to_signal(signal);
     const handle_use to_wait_on(wait_on);
-    if (!to_signal || !to_wait_on || !is_waited_for(to_wait_on->what)) return fail_wait(ERROR_INVALID_HANDLE);
-    switch (to_signal->what) {
+    if (!to_signal || !to_wait_on || !is_waited_for(to_wait_on->type)) return fail_wait(ERROR_INVALID_HANDLE);
+    switch (to_signal->type) {
         case kind::event:
         case kind::semaphore:
             if (!to_signal.may(EVENT_MODIFY_STATE)) return fail_wait(ERROR_ACCESS_DENIED);

@@ -150,7 +150,7 @@ DWORD MsgWaitForMultipleObjectsEx(DWORD count, const HANDLE* handles, DWORD mill
         // It would need a message as well.
         for (DWORD i = 0; i != count; ++i) {
             const handle_use use(handles[i]);
-            if (!use || !is_waited_for(use->what)) return fail_wait(ERROR_INVALID_HANDLE);
+            if (!use || !is_waited_for(use->type)) return fail_wait(ERROR_INVALID_HANDLE);
         }
         const DWORD how = SleepEx(milliseconds, alertable);
         return how == WAIT_IO_COMPLETION ? how : WAIT_TIMEOUT;

@@ -415,7 +415,7 @@ bool set_wait(pool_wait& wait, HANDLE object, const FILETIME* timeout) noexcept 
     const bool before = wait.end();
     if (object == nullptr) return before;
     handle_use use(object);
-    if (!use || !is_waited_for(use->what)) {
+    if (!use || !is_waited_for(use->type)) {
         (void)fail(ERROR_INVALID_HANDLE);
     } else if (!use.may(SYNCHRONIZE)) {
         (void)fail(ERROR_ACCESS_DENIED);

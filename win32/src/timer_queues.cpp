@@ -220,7 +220,7 @@ BOOL create_timer_in(queue_of_timers& queue, PHANDLE timer, WAITORTIMERCALLBACK 
 
 bool runs_callback_of(const queue_of_timers& queue) noexcept {
     const pooled* const here = pooled::running_here();
-    return here != nullptr && here->what == kind::queued_timer &&
+    return here != nullptr && here->type == kind::queued_timer &&
            static_cast<const queued_timer*>(here)->is_of(queue);
 }
 

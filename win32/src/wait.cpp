@@ -41,7 +41,7 @@
 namespace tocsin::win32 {
 
 source source_of(object& what) noexcept {
-    switch (what.what) {
+    switch (what.type) {
         case kind::event:
         case kind::timer: return static_cast<event_object&>(what).state;
         case kind::semaphore: return static_cast<semaphore_object&>(what).permits.near;
@@ -57,7 +57,7 @@ source source_of(object& what) noexcept {
 }
 
 void give_back(object& what) noexcept {
-    switch (what.what) {
+    switch (what.type) {
         case kind::event:
         case kind::timer: {
             auto& state = static_cast<event_object&>(what).state;
@@ -72,7 +72,7 @@ void give_back(object& what) noexcept {
 
 DWORD begin_taken_here(object& what) noexcept {
     thread* self = nullptr;
-    if (what.what == kind::mutex) {
+    if (what.type == kind::mutex) {
         self = without_exceptions<thread*>(nullptr, [] { return &current_thread(); });
         if (self == nullptr) {
             give_back(what);
@@ -83,7 +83,7 @@ DWORD begin_taken_here(object& what) noexcept {
 }
 
 void give_back_begun(object& what, thread* self, DWORD how) noexcept {
-    if (what.what == kind::mutex) {
+    if (what.type == kind::mutex) {
         static_cast<mutex_object&>(what).release(*self, how == WAIT_ABANDONED_0);
     } else {
         give_back(what);
@@ -230,13 +230,13 @@ DWORD wait_for_all(std::span<object* const> objects, thread* self, bool alertabl
 // The error with which a wait for this handle fails, or 0.
 template <class Use>
 DWORD error_of_wait(const Use& use) noexcept {
-    if (!use || !is_waited_for(use->what)) return ERROR_INVALID_HANDLE;
+    if (!use || !is_waited_for(use->type)) return ERROR_INVALID_HANDLE;
     return use.may(SYNCHRONIZE) ? 0 : ERROR_ACCESS_DENIED;
 }
 
 // Takes an event or a semaphore.
 bool try_take_cached(object& what) noexcept {
-    if (what.what == kind::event) return static_cast<event_object&>(what).state.try_wait();
+    if (what.type == kind::event) return static_cast<event_object&>(what).state.try_wait();
     auto& permits = static_cast<semaphore_object&>(what).permits;
     if (!permits.near.try_acquire()) return false;
     permits.took_one();
@@ -287,7 +287,7 @@ DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD mi
         error = error_of_wait(use);
         if (error != 0) break;
         objects.add(&*use);
-        has_mutex |= use->what == kind::mutex;
+        has_mutex |= use->type == kind::mutex;
         has_descriptor |= is_descriptor(*use);
     }
     if (error != 0) return fail_wait(error);
@@ -319,7 +319,7 @@ DWORD wait_for_one(HANDLE handle, DWORD milliseconds, bool alertable) {
     {
         brief_use look(handle);
         if (const DWORD error = error_of_wait(look)) return fail_wait(error);
-        if (may_be_cached(look->what)) {
+        if (may_be_cached(look->type)) {
             if (try_take_cached(*look)) return WAIT_OBJECT_0;
             if (milliseconds == 0 && !alertable) return WAIT_TIMEOUT;
         }
@@ -327,7 +327,7 @@ DWORD wait_for_one(HANDLE handle, DWORD milliseconds, bool alertable) {
         use.swap(longer);
     }
     object& what = *use;
-    const bool is_mutex = what.what == kind::mutex;
+    const bool is_mutex = what.type == kind::mutex;
     thread* const self = thread_of_wait(is_mutex, alertable);
     if (is_mutex && is_owned_by(what, self)) return enter_again(what);
     if (try_take(what)) return begin_taken(what, self);

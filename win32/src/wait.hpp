@@ -20,15 +20,15 @@ inline deadline deadline_after(DWORD milliseconds) noexcept {
     return milliseconds == INFINITE ? deadline::never() : deadline(std::chrono::milliseconds(milliseconds));
 }
 
-inline bool is_descriptor(const object& what) noexcept { return what.what == kind::descriptor; }
+inline bool is_descriptor(const object& what) noexcept { return what.type == kind::descriptor; }
 inline bool is_owned_by(const object& what, const thread* by) noexcept {
-    return what.what == kind::mutex && by != nullptr &&
+    return what.type == kind::mutex && by != nullptr &&
            static_cast<const mutex_object&>(what).state.is_owned_by(by);
 }
 
 // Takes the object if it is ready. Never takes a descriptor. The caller then calls begin_taken().
 inline bool try_take(object& what) noexcept {
-    switch (what.what) {
+    switch (what.type) {
         case kind::event:
         case kind::timer: return static_cast<event_object&>(what).state.try_wait();
         case kind::semaphore: return static_cast<semaphore_object&>(what).permits.near.try_acquire();
@@ -43,9 +43,9 @@ source source_of(object& what) noexcept;
 // For a thread that has taken the object, which every take has to be followed by: makes the thread the owner of a
 // mutex. Returns WAIT_OBJECT_0 or WAIT_ABANDONED_0.
 inline DWORD begin_taken(object& what, thread* self) noexcept {
-    if (what.what == kind::mutex)
+    if (what.type == kind::mutex)
         return static_cast<mutex_object&>(what).begin(*self) ? WAIT_ABANDONED_0 : WAIT_OBJECT_0;
-    if (what.what == kind::semaphore) static_cast<semaphore_object&>(what).permits.took_one();
+    if (what.type == kind::semaphore) static_cast<semaphore_object&>(what).permits.took_one();
     return WAIT_OBJECT_0;
 }
 // The same for a thread that this layer may not know yet. Returns WAIT_FAILED if there is no memory to make the thread
