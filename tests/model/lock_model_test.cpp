@@ -10,35 +10,58 @@ using model::atomic;
 using model::plain;
 using model::run;
 
+// A lock, and threads that are inside it once each.
+template <class Word = std::uint32_t>
+struct contest {
+    run& r;
+    word_lock<Word> lock;
+    plain<int> inside{0};
+
+    void take() {
+        lock.lock(sleep_at_once);
+        inside = inside + 1;
+        lock.unlock();
+    }
+    void spawn(const char* name, unsigned urgency = 0) {
+        r.spawn(name, [this, urgency] {
+            if (urgency != 0) be_urgent(urgency);
+            take();
+        });
+    }
+    // May give up.
+    void spawn_timed(const char* name, unsigned urgency = 0) {
+        r.spawn(name, [this, urgency] {
+            if (urgency != 0) be_urgent(urgency);
+            if (lock.try_lock_until(some_time(), sleep_at_once)) lock.unlock();
+        });
+    }
+    // Has the lock now, and leaves it to go in again.
+    void spawn_holder(int turns = 1) {
+        lock.lock(sleep_at_once);
+        r.spawn("holder", [this, turns] {
+            lock.unlock();
+            for (int turn = 0; turn != turns; ++turn) take();
+        });
+    }
+    void end(int times) {
+        r.join_all();
+        r.check(inside == times, "all were inside, one after the other");
+    }
+};
+
 TEST(lock_model, TwoThreadsExcludeEachOther) {
     holds_always([](run& r) {
-        word_lock<> lock;
-        plain<int> data{0};
-        for (const char* name : {"one", "two"}) {
-            r.spawn(name, [&] {
-                lock.lock(sleep_at_once);
-                data = data + 1;
-                lock.unlock();
-            });
-        }
-        r.join_all();
-        r.check(data == 2, "both were inside, one after the other");
+        contest<> of{r};
+        for (const char* name : {"one", "two"}) of.spawn(name);
+        of.end(2);
     });
 }
 
 TEST(lock_model, ThreeThreadsExcludeEachOther) {
     holds_within(2, [](run& r) {
-        word_lock<std::uint8_t> lock;
-        plain<int> data{0};
-        for (const char* name : {"one", "two", "three"}) {
-            r.spawn(name, [&] {
-                lock.lock(sleep_at_once);
-                data = data + 1;
-                lock.unlock();
-            });
-        }
-        r.join_all();
-        r.check(data == 3, "all were inside, one after the other");
+        contest<std::uint8_t> of{r};
+        for (const char* name : {"one", "two", "three"}) of.spawn(name);
+        of.end(3);
     });
 }
 
@@ -71,17 +94,12 @@ TEST(lock_model, TwoBitsOfAWordAreTwoLocks) {
 
 TEST(lock_model, ATimeoutLosesNoWakeUp) {
     holds_within(2, [](run& r) {
-        word_lock<> lock;
-        lock.lock(sleep_at_once);
-        r.spawn("timed", [&] {
-            if (lock.try_lock_until(some_time(), sleep_at_once)) lock.unlock();
-        });
-        r.spawn("patient", [&] {
-            lock.lock(sleep_at_once);
-            lock.unlock();
-        });
-        r.spawn("holder", [&] { lock.unlock(); });
-        r.join_all();
+        contest<> of{r};
+        of.lock.lock(sleep_at_once);
+        of.spawn_timed("timed");
+        of.spawn("patient");
+        r.spawn("holder", [&] { of.lock.unlock(); });
+        of.end(1);
     });
 }
 
@@ -89,47 +107,21 @@ TEST(lock_model, ATimeoutLosesNoWakeUp) {
 // the waiter has left.
 TEST(lock_model, AWokenThreadThatGivesUpHidesNoUnlock) {
     holds_within(2, [](run& r) {
-        word_lock<> lock;
-        lock.lock(sleep_at_once);
-        r.spawn("timed", [&] {
-            if (lock.try_lock_until(some_time(), sleep_at_once)) lock.unlock();
-        });
-        r.spawn("patient", [&] {
-            lock.lock(sleep_at_once);
-            lock.unlock();
-        });
-        r.spawn("holder", [&] {
-            lock.unlock();
-            lock.lock(sleep_at_once);
-            lock.unlock();
-        });
-        r.join_all();
+        contest<> of{r};
+        of.spawn_holder();
+        of.spawn_timed("timed");
+        of.spawn("patient");
+        of.end(2);
     });
 }
 
 // Two threads wait. The holder takes the lock again before the thread that it woke has arrived.
 TEST(lock_model, AThreadThatIsWokenInVainIsWokenAgain) {
     holds_within(2, [](run& r) {
-        word_lock<> lock;
-        plain<int> data{0};
-        lock.lock(sleep_at_once);
-        for (const char* name : {"first", "second"}) {
-            r.spawn(name, [&] {
-                lock.lock(sleep_at_once);
-                data = data + 1;
-                lock.unlock();
-            });
-        }
-        r.spawn("holder", [&] {
-            for (int turn = 0; turn != 2; ++turn) {
-                lock.unlock();
-                lock.lock(sleep_at_once);
-                data = data + 1;
-            }
-            lock.unlock();
-        });
-        r.join_all();
-        r.check(data == 4, "all were inside, one after the other");
+        contest<> of{r};
+        of.spawn_holder(2);
+        for (const char* name : {"first", "second"}) of.spawn(name);
+        of.end(4);
     });
 }
 
@@ -137,70 +129,37 @@ TEST(lock_model, AThreadThatIsWokenInVainIsWokenAgain) {
 // lock.
 TEST(lock_model, ThreadsOfDifferentUrgencyLoseNoWakeUp) {
     holds_within(2, [](run& r) {
-        word_lock<> lock;
-        plain<int> data{0};
-        lock.lock(sleep_at_once);
-        for (const unsigned more : {0u, 1u}) {
-            r.spawn(more == 0 ? "ordinary" : "urgent", [&, more] {
-                be_urgent(more);
-                lock.lock(sleep_at_once);
-                data = data + 1;
-                lock.unlock();
-            });
-        }
-        r.spawn("holder", [&] {
-            lock.unlock();
-            lock.lock(sleep_at_once);
-            data = data + 1;
-            lock.unlock();
-        });
-        r.join_all();
-        r.check(data == 3, "all were inside, one after the other");
+        contest<> of{r};
+        of.spawn_holder();
+        of.spawn("ordinary");
+        of.spawn("urgent", 1);
+        of.end(3);
     });
 }
 
 TEST(lock_model, AnUrgentThreadThatGivesUpHidesNoUnlock) {
     holds_within(2, [](run& r) {
-        word_lock<> lock;
-        lock.lock(sleep_at_once);
-        r.spawn("urgent, timed", [&] {
-            be_urgent(1);
-            if (lock.try_lock_until(some_time(), sleep_at_once)) lock.unlock();
-        });
-        r.spawn("patient", [&] {
-            lock.lock(sleep_at_once);
-            lock.unlock();
-        });
-        r.spawn("holder", [&] {
-            lock.unlock();
-            lock.lock(sleep_at_once);
-            lock.unlock();
-        });
-        r.join_all();
+        contest<> of{r};
+        of.spawn_holder();
+        of.spawn_timed("urgent, timed", 1);
+        of.spawn("patient");
+        of.end(2);
     });
 }
 
 // At the second unlock, a thread that was woken by the first is overdue.
 TEST(lock_model, AWakeBesideAnOverdueOneLosesNone) {
     holds_within(2, [](run& r) {
-        word_lock<> lock;
-        plain<int> data{0};
-        lock.lock(sleep_at_once);
-        for (const char* name : {"first", "second"}) {
-            r.spawn(name, [&] {
-                lock.lock(sleep_at_once);
-                data = data + 1;
-                lock.unlock();
-            });
-        }
+        contest<> of{r};
+        of.lock.lock(sleep_at_once);
+        for (const char* name : {"first", "second"}) of.spawn(name);
         r.spawn("holder", [&] {
-            lock.unlock();
-            lock.lock(sleep_at_once);
+            of.lock.unlock();
+            of.lock.lock(sleep_at_once);
             now += 3'600'000'000'000;
-            lock.unlock();
+            of.lock.unlock();
         });
-        r.join_all();
-        r.check(data == 2, "all were inside, one after the other");
+        of.end(2);
     });
 }
 

@@ -86,6 +86,18 @@ public:
         threads.start("follower " + std::to_string(number), [this, number] { submit(number); });
         until_waiting(before + 1);
     }
+    void start_followers(thread_group& threads, int first, int last) {
+        for (int number = first; number <= last; ++number) start_follower(threads, number);
+    }
+    // Starts a leader, which submits 1 and flushes it, with followers that submit 2 to `last`. Then lets the flush end,
+    // and waits until the followers' is under way.
+    void start_two_groups(thread_group& threads, int last) {
+        hold();
+        start_leader(threads, 1);
+        start_followers(threads, 2, last);
+        let_go();
+        until_in_flush(2);
+    }
     void submit(int number) {
         item mine{number};
         commit.submit(mine);
@@ -185,7 +197,7 @@ TEST(GroupCommit, SubmittersThatComeDuringAFlushAreFlushedTogetherInJoiningOrder
     {
         thread_group threads;
         log.start_leader(threads, 1);
-        for (int number = 2; number <= 6; ++number) log.start_follower(threads, number);
+        log.start_followers(threads, 2, 6);
         EXPECT_EQ(threads.finished(), 0u);
         log.let_all_go();
     }
@@ -194,15 +206,11 @@ TEST(GroupCommit, SubmittersThatComeDuringAFlushAreFlushedTogetherInJoiningOrder
 
 TEST(GroupCommit, NobodyWaitsForAGroupItDoesNotBelongTo) {
     journal log;
-    log.hold();
     thread_group threads;
-    log.start_leader(threads, 1);
-    for (int number = 2; number <= 4; ++number) log.start_follower(threads, number);
-    log.let_go();
-    log.until_in_flush(2);
+    log.start_two_groups(threads, 4);
     threads.until_finished(1);
     EXPECT_TRUE(threads.finished(0));  // although the second flush is under way
-    for (int number = 5; number <= 7; ++number) log.start_follower(threads, number);
+    log.start_followers(threads, 5, 7);
     EXPECT_EQ(threads.finished(), 1u);
     log.let_go();
     log.until_in_flush(3);
@@ -218,12 +226,8 @@ TEST(GroupCommit, NobodyWaitsForAGroupItDoesNotBelongTo) {
 // has covered.
 TEST(GroupCommit, NobodyIsToldBeforeTheFlushThatCoversItHasEnded) {
     journal log;
-    log.hold();
     thread_group threads;
-    log.start_leader(threads, 1);
-    for (int number = 2; number <= 5; ++number) log.start_follower(threads, number);
-    log.let_go();
-    log.until_in_flush(2);
+    log.start_two_groups(threads, 5);
     threads.until_finished(1);
     for (std::size_t i = 1; i != threads.size(); ++i) threads.until_asleep(i);
     EXPECT_EQ(threads.finished(), 1u);
@@ -233,12 +237,8 @@ TEST(GroupCommit, NobodyIsToldBeforeTheFlushThatCoversItHasEnded) {
 TEST(GroupCommit, LeaderReturnsThoughNoFollowerCanRun) {
     if (!freezer::works) GTEST_SKIP() << "signal handlers are deferred here";
     journal log;
-    log.hold();
     thread_group threads;
-    log.start_leader(threads, 1);
-    for (int number = 2; number <= 5; ++number) log.start_follower(threads, number);
-    log.let_go();
-    log.until_in_flush(2);  // of thread 1, with 2, 3 and 4
+    log.start_two_groups(threads, 5);  // of thread 1, with 2, 3 and 4
     for (std::size_t i = 1; i != 5; ++i) threads.until_asleep(i);
     freezer ice;
     for (std::size_t i = 2; i != 5; ++i) ice.freeze(threads.handle(i));
@@ -253,12 +253,8 @@ TEST(GroupCommit, LeaderReturnsThoughNoFollowerCanRun) {
 TEST(GroupCommit, NextGroupFlushesThoughNoMemberOfTheLastCanRun) {
     if (!freezer::works) GTEST_SKIP() << "signal handlers are deferred here";
     journal log;
-    log.hold();
     thread_group threads;
-    log.start_leader(threads, 1);
-    for (int number = 2; number <= 4; ++number) log.start_follower(threads, number);
-    log.let_go();
-    log.until_in_flush(2);  // of 2, with 3 and 4
+    log.start_two_groups(threads, 4);  // of 2, with 3 and 4
     log.start_follower(threads, 5);
     threads.until_asleep(2);
     threads.until_asleep(3);
@@ -297,7 +293,7 @@ TEST(GroupCommit, AFlushThatThrowsFailsExactlyItsGroup) {
     }
     log.let_go();  // the first group ends well
     log.until_in_flush(2);
-    for (int number = 5; number <= 6; ++number) log.start_follower(threads, number);
+    log.start_followers(threads, 5, 6);
     log.let_go(true);  // the second fails
     log.until_in_flush(3);
     log.let_all_go();  // the third ends well
@@ -503,7 +499,7 @@ TEST(GroupCommit, AFlushTakesNoMoreThanTheLargestGroup) {
     {
         thread_group threads;
         log.start_leader(threads, 1);
-        for (int number = 2; number <= 11; ++number) log.start_follower(threads, number);
+        log.start_followers(threads, 2, 11);
         log.let_all_go();
     }
     EXPECT_EQ(log.groups(), (groups{{1}, {2, 3, 4, 5}, {6, 7, 8, 9}, {10, 11}}));
@@ -616,7 +612,7 @@ TEST(GroupCommit, WithALargestGroupOfOneEverySubmissionIsFlushedAlone) {
     {
         thread_group threads;
         log.start_leader(threads, 1);
-        for (int number = 2; number <= 4; ++number) log.start_follower(threads, number);
+        log.start_followers(threads, 2, 4);
         log.let_all_go();
     }
     EXPECT_EQ(log.groups(), (groups{{1}, {2}, {3}, {4}}));
@@ -707,7 +703,7 @@ TEST(GroupCommit, CountsWhatHappened) {
     log.hold();
     thread_group threads;
     log.start_leader(threads, 1);
-    for (int number = 2; number <= 6; ++number) log.start_follower(threads, number);
+    log.start_followers(threads, 2, 6);
     auto counts = log.commit.statistics();
     EXPECT_EQ(counts.groups, 0u);
     EXPECT_EQ(counts.waiting, 5u);
