@@ -20,79 +20,12 @@
 // Coroutines and threads that wait for the same thing queue together, first in, first out. The lists of parked waits
 // (diagnose.hpp) name a coroutine's wait by the thread in which the coroutine suspended.
 //
-// Where a coroutine resumes
-//   A coroutine that need not wait continues where it is. Otherwise, by default, the thread that ends the wait resumes
-//   the coroutine. If a call such as set(), request_stop() or wake_list::wake() ends the wait, the coroutine resumes
-//   inside that call, under no lock. set() and wake() release everybody else first. request_stop() ends one wait after
-//   another: a coroutine may resume before the stop has reached other waits with the same token. So the coroutine must
-//   not wait for these others to end.
-//   - If that thread is already running a coroutine that was resumed in this way, it resumes the new one when the
-//     running one suspends or ends. (After an operation's function, it does so when the function returns.) So a chain
-//     of coroutines that wake each other does not grow the stack. But a coroutine that blocks its thread delays all
-//     coroutines that the thread is still to resume.
-//   - If an exception leaves a coroutine that was resumed in this way, the exception ends the program (std::terminate)
-//     in the thread that resumed the coroutine.
-//   - Without a driver (driver.hpp), deadlines, timers and descriptors end a wait in a background thread of the
-//     library, so the coroutine resumes in that thread. There the coroutine should be brief, or an executor should
-//     resume it elsewhere.
+// The guide (docs/guide.md) says where a coroutine resumes and when its executor is called, which background threads
+// the library starts and how they are scheduled, and when a coroutine that waits may be destroyed.
 //
-//   With `.on(executor)`, the thread that ends the wait calls executor(std::coroutine_handle<>) instead, once it has
-//   released everybody else, and before it resumes coroutines that have no executor.
-//   - The executor resumes the coroutine later, in another thread, or inside the call (a dispatching executor, such as
-//     `[&](auto who) { asio::dispatch(strand, [who] { who.resume(); }); }`). Inside the call it may also destroy the
-//     coroutine. But it must not wait there until another thread has resumed the coroutine.
-//   - Inside the call the coroutine may end, and an executor that is in its frame, such as a temporary in the co_await
-//     expression, is then gone. So such an executor touches nothing of itself after it has resumed the coroutine.
-//   - Coroutines that resume one another in this way do not grow the stack beyond 16 such calls: from there on, an
-//     executor is called when the running coroutine suspends.
-//   - The executor must not throw: an exception ends the program.
-//   - The wait refers to the executor and does not copy it. A temporary in the co_await expression lives long enough.
-//   - An executor may return `bool`. False means that it refuses the coroutine and will not resume it. The coroutine
-//     then resumes as without an executor. A handler_thread (handler_thread.hpp) is such an executor: once closed, it
-//     refuses.
-//
-// Background threads
-//   A wait without a deadline, timers and descriptors needs no background thread, even if it has a stop token. For
-//   other waits that no driver serves, there are up to three such threads. The library starts each of them at the first
-//   wait that needs it:
-//   - one for deadlines and timers on the steady clock, or on a clock of your own;
-//   - one for deadlines and timers on the system clock;
-//   - one for descriptors. This thread also needs a doorbell (fd.hpp).
-//   Each of these threads then serves all waits of its kind. It sleeps while there is nothing to do, and stays until
-//   the process ends, even during exit. It blocks all signals while it waits. While it resumes coroutines, it has the
-//   signal mask of the thread whose wait started it.
-//
-//   It inherits nothing else from that thread. On Linux its policy and priority, nice value, processors and timer slack
-//   are those that the program's first thread had when the library was loaded: usually those with which the process was
-//   started, by nice(1), chrt(1) or taskset(1), for instance. (The timer slack is that of the thread that loaded the
-//   library.) There is one exception: without CAP_SYS_NICE, Linux lets no thread lower its nice value or leave
-//   SCHED_IDLE. So if the first wait of a kind begins in such a thread, the background thread stays as slow as that
-//   thread. If this matters, begin a short wait of each kind in an ordinary thread first. On Windows these threads have
-//   the normal priority and the processors of the process.
-//
-//   The thread for descriptors polls all descriptors for which coroutines or operations wait without a driver. Each
-//   poll costs a step for each of these descriptors. If something other than a descriptor ends a wait with descriptors
-//   (an event that is set, for instance), the coroutine interrupts the poll before it continues. This costs a switch to
-//   the polling thread and back. From then on the library does not refer to the descriptors of that wait any more.
-//
-//   A co_await throws std::system_error if it can't start a thread or open the doorbell, and std::bad_alloc if the
-//   table of descriptors can't grow. The library calls now() of your own clocks under a lock: now() must not block or
-//   call this library.
-//
-// Destroying a coroutine that waits
-//   Destroying the coroutine ends its wait, and nobody resumes the coroutine. The wait takes nothing: if it had already
-//   been given an auto-reset event, that event is set again, and a semaphore's permit goes back. But what the wait had
-//   been given by a channel or by a source of your own stays taken.
-//
-//   Any thread may destroy the coroutine at a time when no other thread can be resuming it:
-//   - Without an executor: while no other thread can end the wait by a set, a stop or a timeout. For instance, the wait
-//     needs no background thread, and only the destroying thread makes its sources ready or stops it. There is one more
-//     such time: one set() ends the waits of coroutines A and B, and has resumed A but not yet B. Then A may destroy B.
-//   - With an executor: while the executor can't be resuming the coroutine. For instance, the executor has only one
-//     thread, and that thread destroys the coroutine. Afterwards, remove the handle from the executor's queue: a thread
-//     may have handed the coroutine over before the destruction returned. (None does so later.) Or do not destroy the
-//     coroutine: stop the wait by a token, and let the coroutine end.
-//   - With an executor that may refuse: while the conditions of both points above hold.
+// A co_await throws std::system_error if it can't start a thread or open the doorbell (fd.hpp), and std::bad_alloc if
+// the table of descriptors can't grow. The library calls now() of your own clocks under a lock: now() must not block or
+// call this library.
 //
 // A wait as part of a type of your own
 //   An object that one of the functions below returns can be a member of your type, if the call of that function

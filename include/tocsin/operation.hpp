@@ -47,21 +47,21 @@
 // With `on(executor)`, the thread that ends the wait calls executor(ended_operation) instead of the function. This is
 // true inside start() and cancel(), too. The executor must see to it that the ended_operation is called once: later, in
 // another thread, or inside its own call (a dispatching executor). Calling the ended_operation calls the function. When
-// the executor is called and what it must not do: await.hpp, with "call the function" in place of "resume the
+// the executor is called and what it must not do: docs/guide.md, with "call the function" in place of "resume the
 // coroutine". The executor must outlive the operation. If the function destroys the operation inside the executor's
 // call, the executor must last until this call returns. The executor may return `bool`. With false, the executor
 // refuses: then the thread calls the function as it would without an executor.
 //
 // Destroying an operation
 //   The destructor of an operation that waits ends the wait, and the function is not called. What the wait had been
-//   given goes back, as when a coroutine that waits is destroyed (await.hpp has the rule for each kind of source).
+//   given goes back, as when a coroutine that waits is destroyed (docs/guide.md has the rule for each kind of source).
 //   Any thread may destroy the operation at a time when no other thread can be about to call its function. This is the
-//   rule of await.hpp, with "call the function" in place of "resume the coroutine". An idle operation may be destroyed
-//   at any time, even in the function. Checked builds end the program if they see one of two mistakes. (1) An operation
-//   without an executor is destroyed while another thread is about to call its function. (2) A non-idle operation is
-//   destroyed while another thread is inside cancel(). (They do not see the second mistake in an any_operation without
-//   limits for one event, semaphore, latch or barrier's token.) To end a wait that other threads may be ending, call
-//   cancel(), and destroy the operation after the function's call.
+//   rule of docs/guide.md, with "call the function" in place of "resume the coroutine". An idle operation may be
+//   destroyed at any time, even in the function. Checked builds end the program if they see one of two mistakes. (1) An
+//   operation without an executor is destroyed while another thread is about to call its function. (2) A non-idle
+//   operation is destroyed while another thread is inside cancel(). (They do not see the second mistake in an
+//   any_operation without limits for one event, semaphore, latch or barrier's token.) To end a wait that other threads
+//   may be ending, call cancel(), and destroy the operation after the function's call.
 //
 // Restrictions
 //   - In a signal handler, do not set an event for which an operation may wait: set() may call the function there.

@@ -20,8 +20,8 @@
 // A task starts when it is awaited, when sync_wait() or when_any() starts it, and not before. It is awaited once. The
 // coroutine that awaits it continues in the thread in which the task ends, without growing the stack. An exception that
 // leaves the task leaves the co_await, sync_wait() or result(). A task that is destroyed before it has ended destroys
-// its coroutine, with the tasks that this one awaits; await.hpp says when a coroutine that waits may be destroyed. Each
-// coroutine takes one allocation. (A compiler may leave it out.)
+// its coroutine, with the tasks that this one awaits; docs/guide.md says when a coroutine that waits may be destroyed.
+// Each coroutine takes one allocation. (A compiler may leave it out.)
 //
 // Stops
 //   A task has the stop token of the coroutine that awaits it, or of the sync_wait() or when_any() that started it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the library's background threads are scheduled (await.hpp): as the program's first thread was when the library
-// was loaded, whatever the thread has whose wait starts them. Each case runs in a child process, which has no
-// background threads yet.
+// How the library's background threads are scheduled ("Background threads" in docs/guide.md): as the program's first
+// thread was when the library was loaded, whatever the thread has whose wait starts them. Each case runs in a child
+// process, which has no background threads yet.
 #include "child.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
