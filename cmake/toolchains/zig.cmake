@@ -13,7 +13,7 @@ set(freebsd FreeBSD)
 set(openbsd OpenBSD)
 set(CMAKE_SYSTEM_NAME ${${CMAKE_MATCH_2}})
 
-# zig builds its libraries anew for each set of link flags, and CMake links with flags of its own when it identifies the
+# zig rebuilds its libraries for each set of link flags, and CMake links with flags of its own when it identifies the
 # compiler. So every link has the same first and last flags: -Os and -s, with which these libraries build fastest.
 #
 # zig adds a sanitizer for undefined behaviour to code that is not optimised, and the runtime of that sanitizer would be

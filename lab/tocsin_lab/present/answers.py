@@ -23,7 +23,7 @@ class Answer:
     case: CaseSummary
     column: Column
     ranking: tuple[str, ...]  # contestants that count as answers
-    level: tuple[str, ...]  # the first of the ranking, and those that are not told from it
+    level: tuple[str, ...]  # the first of the ranking, and those that cannot be distinguished from it
 
     def figure(self, contestant: str) -> Figure:
         return self.case.figures[contestant][self.column.key]

@@ -52,7 +52,7 @@ def card(context: Context, one: Answer) -> Card:
 
 
 def headline_of(context: Context, one: Answer) -> tuple[str, str]:
-    """A contestant only if it can be told from every other one, or if tocsin is certainly behind it."""
+    """A contestant only if it differs clearly from every other one, or if tocsin is certainly behind it."""
     place = standing(context, one)
     if len(one.level) > 1 and place is not Standing.BEHIND:
         number = NUMBERS[len(one.level)] if len(one.level) < len(NUMBERS) else str(len(one.level))
