@@ -23,6 +23,9 @@
 // kernel has no FUTEX_WAKE_OP, as in some emulators, there are two steps, and a kill between them leaves sleepers
 // asleep.)
 //
+// Looks: before a thread sleeps, it may look for a moment, without and then with `sleepers` (spinner.cpp). It has begun
+// to wait by then: the round decides, as it does for one that sleeps.
+//
 // Memory order
 //   [gate]  A set releases, also if the event is set already. Whoever passes acquires. The reset is both: a thread that
 //       passes because it sees the next round has read it from the reset, or from a later change, all of which are
@@ -32,6 +35,7 @@
 // shared_death_test.cpp.
 #include "core/shared/token_queue.hpp"
 #include "core/sync/happens_before.hpp"
+#include "core/wait/spinner.hpp"
 
 #include <tocsin/shared_event.hpp>
 
@@ -48,6 +52,13 @@ wait_status wait_for_gate(shared_header& header, const deadline& until, const st
     if (token != nullptr && token->stop_requested()) return wait_status::stopped;
     if (until.which() == deadline::clock::passed) return wait_status::timed_out;
     core::shared_check_stamp({header, nullptr, 0, shared_kind::manual_reset_event});
+    const wait_options how_to_look{until, token, {}};
+    core::spinner looks({&header, core::wait_kind::event}, how_to_look, false);
+    const auto look = [&] {
+        seen = word.load(std::memory_order_acquire);  // [gate]
+        return released();
+    };
+    if (looks.before_parking(look)) return wait_status::signaled;
     const core::shared_stop stop(token);
     for (;;) {
         if (released()) return wait_status::signaled;
@@ -55,6 +66,7 @@ wait_status wait_for_gate(shared_header& header, const deadline& until, const st
             !word.compare_exchange_weak(seen, seen | sleepers, std::memory_order_acquire,
                                         std::memory_order_acquire))  // [gate]
             continue;
+        if (looks.while_parked(look)) return wait_status::signaled;
         core::sleep_list words({.narrow = &word, .expected = seen | sleepers});
         words.add_stop(stop);
         const platform::shared_sleep how = words.sleep(until);

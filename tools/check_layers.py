@@ -70,7 +70,7 @@ MAY_INCLUDE = {
 # The folders of core and platform, and for each the other folders of its layer that it may include.
 FOLDERS = {
     "src/core/sync": set(),
-    "src/core/shared": set(),
+    "src/core/shared": {"src/core/wait", "src/core/lot", "src/core/sync"},
     "src/core/lot": {"src/core/sync"},
     "src/core/wait": {"src/core/lot", "src/core/sync"},
     "src/core/async": {"src/core/lot", "src/core/sync"},

@@ -488,6 +488,27 @@ KNOWN: Mapping[str, Knowledge] = {
     "multiplexed": Knowledge(
         targets=(Target("cpu", BEST_PEER, 1.0), Target("syscalls", BEST_PEER, 1.0)),
     ),
+    "between_processes": Knowledge(
+        targets=tuple(
+            Target("time", against, limit, "median", cases(work=work), contestant="tocsin_shared")
+            for work, against, limit in (
+                ("set_take", "tocsin_in_threads", 1.15),
+                ("set_take", "inherited_eventfd", 0.05),
+                ("ping_pong_2_cores", "tocsin_in_threads", 1.05),
+                ("ping_pong_1_core", "shared_futex", 1.05),
+                ("broadcast_100", "shared_futex", 1.2),
+                ("after_kill", ABSOLUTE, 20e6),
+            )
+        ),
+        reasons=(
+            # Read from the code: src/shared_source.cpp.
+            Reason(
+                "A wait for several shared events is kept by a thread of the library, which owns the slots. So a wait "
+                "that queues takes two changes of threads more than poll() does (decision 64).",
+                ("time",), where={"work": "any_of_8"}, contestant="tocsin_shared",
+            ),
+        ),
+    ),
 }  # fmt: skip
 
 NOTHING = Knowledge()

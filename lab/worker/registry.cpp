@@ -40,6 +40,7 @@ constexpr std::string_view order[] = {
     "pending_operations",
     "channels",
     "select",
+    "between_processes",
 };
 
 }  // namespace

@@ -344,6 +344,23 @@ TEST(LookHistoryBurst, WaitsUntilWakingHasBeenMeasured) {
     }
 }
 
+// Waits between processes can't measure a wake-up.
+TEST(LookHistoryBurst, BeginsWithTheLongestLookIfWakingIsAssumed) {
+    look_history known;
+    known.assume_wake();
+    look_history::advice advice;
+    for (int wait = 0; wait != 64 && !advice.is_long; ++wait) {
+        advice = known.begin_wait();
+        known.end_look(advice, false, advice.look);
+    }
+    EXPECT_TRUE(advice.is_long);
+    EXPECT_GT(advice.look, look_history::most_look - 100) << "but for the unit of 64 ns";
+    known.note_wake(1'000);
+    const nanoseconds measured = known.long_look();
+    known.assume_wake();
+    EXPECT_EQ(known.long_look(), measured) << "what was measured counts";
+}
+
 TEST(LookHistoryYields, ALateYieldEndsTheCredit) {
     look_history known;
     EXPECT_TRUE(known.begin_wait().yields);

@@ -81,7 +81,7 @@ public:
              {duel_scenes(), event_scenes(), gate_scenes(), one_shot_scenes(), barrier_scenes(),
               address_scenes(), lock_scenes(), semaphore_scenes(), condition_scenes(), channel_scenes(),
               commit_scenes(), handler_scenes(), short_life_scenes(), many_scenes(), set_scenes(),
-              await_scenes(), operation_scenes(), outside_scenes()}) {
+              await_scenes(), operation_scenes(), outside_scenes(), shared_scenes()}) {
             for (const scene_kind& each : some) {
                 kinds_.push_back(each);
                 books_.emplace_back(each.name);

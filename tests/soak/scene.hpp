@@ -46,6 +46,7 @@ std::vector<scene_kind> many_scenes();
 std::vector<scene_kind> set_scenes();
 std::vector<scene_kind> await_scenes();
 std::vector<scene_kind> outside_scenes();
+std::vector<scene_kind> shared_scenes();
 std::vector<scene_kind> operation_scenes();
 
 // How many threads a scene starts if it can work with any number.

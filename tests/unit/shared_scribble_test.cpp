@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <system_error>
 #include <thread>
@@ -79,11 +80,13 @@ void scribble(board& all, std::uint64_t seed, const std::atomic<bool>& ends) {
 }
 
 TEST(SharedScribble, NobodyCrashesAndAllCallsReturn) {
-    const int rounds = support::rounds(600, 100);
+    // TOCSIN_SCRIBBLE_ROUNDS in the environment makes a long run.
+    const char* const given = std::getenv("TOCSIN_SCRIBBLE_ROUNDS");
+    const int rounds = given != nullptr ? std::atoi(given) : support::rounds(300, 50);
     placed_bytes<board> memory;
     board& all = *memory;
     std::vector<pid_t> children;
-    for (unsigned i = 0; i != 2; ++i) {
+    for (unsigned i = 0; i != 4; ++i) {
         children.push_back(in_child([&] {
             std::thread other([&] { work(all, i, rounds); });
             work(all, i, rounds);

@@ -198,6 +198,10 @@ struct boost_interprocess {
     private:
         boost::interprocess::interprocess_semaphore count_{0};
     };
+
+    struct between {
+        using event = auto_event;
+    };
 };
 
 }  // namespace lab

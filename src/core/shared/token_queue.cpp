@@ -70,6 +70,11 @@
 // the two lines of a claim that fails. Then the owner finds another ticket in its word, and claims another slot. No
 // token moves by that.
 //
+// Looks. Before a thread claims a slot, and once more before it sleeps, it may look for a moment, as within a process
+// (spinner.cpp). The first looks are tries to take, which any thread may make at any time. During the others the thread
+// has a slot, changes nothing, and is not asleep: to others it is a thread that is slow between two steps. So neither
+// kind needs a word in the arguments above. The history of what pays is memory of the process.
+//
 // Memory order
 //   [token]  A take, receive or inherit acquires what the gives before it released. A give is a release: by its
 //       exchange of `control`, also if that changes nothing, or of the word. All changes of both are
@@ -80,6 +85,8 @@
 // Checked by: proof P29 (docs/proofs.md), tests/model/shared_token_model_test.cpp;
 // tests/unit/shared_event_test.cpp, shared_death_test.cpp (kills after each instruction), shared_scribble_test.cpp.
 #include "core/shared/token_queue.hpp"
+
+#include "core/wait/spinner.hpp"
 
 #include <tocsin/detail/shared_tokens.hpp>
 
@@ -269,6 +276,12 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
     if (options.stop != nullptr && options.stop->stop_requested()) return wait_status::stopped;
     if (options.until.which() == deadline::clock::passed) return wait_status::timed_out;
     shared_check_stamp(object);
+    spinner looks({&object.header, wait_kind::event}, options, false);
+    const auto token_is_there = [&] {
+        // no order: a hint; the take acquires
+        return lower(object.header.control.load(std::memory_order_relaxed)) != 0 && try_take(object);
+    };
+    if (looks.before_parking(token_is_there)) return wait_status::signaled;
     const shared_stop stop(options.stop);
     shared_rounds rounds(object);
     for (;; rounds.next()) {  // again only if the slot was lost, or for a token that somebody else took
@@ -284,6 +297,10 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
                 if (try_take(object)) return wait_status::signaled;
                 continue;
             }
+            (void)looks.while_parked([&] {
+                // no order: a hint; the loop below reads the word again
+                return upper(slot.word.load(std::memory_order_relaxed)) != above(slot_state::waiting, ticket);
+            });
             bool again = false;
             while (!again) {
                 // [token] The words are read before the thread sleeps on what they were.

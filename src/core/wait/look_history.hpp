@@ -147,6 +147,10 @@ public:
         const std::uint32_t bounded = std::min<std::uint32_t>(sample, 4u * wake_);
         wake_ = static_cast<std::uint16_t>(std::max(1u, (3u * wake_ + bounded + 2) / 4));
     }
+    // For waits whose wake-ups are never measured: as if one had taken the longest time that a long look allows for.
+    void assume_wake() noexcept {
+        if (wake_ == 0) wake_ = most_wake / unit;
+    }
     // A thread slept for `slept` until its release.
     void note_sleep(std::int64_t slept) noexcept { is_far_ = wake_ != 0 && slept > long_look(); }
 

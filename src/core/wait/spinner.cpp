@@ -63,6 +63,7 @@ struct no_history {
     static void end_look(const look_history::advice&, bool, std::int64_t) noexcept {}
     static void end_yields(bool, bool) noexcept {}
     static void end_early(const look_history::advice&) noexcept {}
+    static void assume_wake() noexcept {}
     static void note_wake(std::int64_t) noexcept {}
     static void note_sleep(std::int64_t) noexcept {}
 };
@@ -140,7 +141,7 @@ wait_key learned_for(const wait_key& key, detail::event_use use) noexcept {
 look_history history_of(const wait_key& key) noexcept { return read(histories[class_of(key)]); }
 #endif
 
-spinner::spinner(const wait_key& key, const detail::wait_options& options) noexcept
+spinner::spinner(const wait_key& key, const detail::wait_options& options, bool measures) noexcept
     : options_(options), class_(class_of(key)), history_(histories[class_]) {
     const spin_policy policy = policy_of(options);
     const bool may_look = platform::processors() > 1 && policy.longest().count() > 0;
@@ -148,13 +149,13 @@ spinner::spinner(const wait_key& key, const detail::wait_options& options) noexc
     burns_ = policy.which() == spin_policy::mode::fixed && may_look;
     if (policy.which() != spin_policy::mode::adaptive) return;
 
-    advise();
+    advise(measures);
     advice_.look = may_look ? std::min(advice_.look, longest_) : 0;
     advice_.measures &= may_look;
     yields_left_ = advice_.yields ? look_history::most_yields : 0;
 }
 
-void spinner::advise() noexcept {
+void spinner::advise(bool measures) noexcept {
 #if !defined(TOCSIN_MODEL)
     const std::uint64_t packed = history_.load(std::memory_order_relaxed);  // no order: a guess
     is_steady_ = look_history::is_steady(packed);
@@ -163,7 +164,10 @@ void spinner::advise() noexcept {
         return;
     }
 #endif
-    learn(history_, [this](auto& known) noexcept { advice_ = known.begin_wait(); });
+    learn(history_, [this, measures](auto& known) noexcept {
+        if (!measures) known.assume_wake();
+        advice_ = known.begin_wait();
+    });
 }
 
 void spinner::end_early() noexcept { learn_sleep({.early = true}); }

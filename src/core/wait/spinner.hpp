@@ -25,7 +25,8 @@ look_history history_of(const wait_key& key) noexcept;
 // One wait's attempt to end without sleeping. It has two parts: before the thread is queued, and after.
 class spinner {
 public:
-    spinner(const wait_key& key, const detail::wait_options& options) noexcept;
+    // `measures` is false if the wait can't learn when it was released.
+    spinner(const wait_key& key, const detail::wait_options& options, bool measures = true) noexcept;
 
     // Whether before_parking() will look.
     bool looks_before_parking() const noexcept { return advice_.look != 0; }
@@ -101,7 +102,7 @@ private:
         return false;
     }
 
-    void advise() noexcept;
+    void advise(bool measures) noexcept;
     bool keep_looking(std::int64_t longest) noexcept;
     bool may_yield_before_parking() noexcept;
     bool try_yield() noexcept;
