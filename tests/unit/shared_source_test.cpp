@@ -372,11 +372,20 @@ TEST(SharedSource, MemoryMayGoOnceTheWaitHasEnded) {
 TEST(SharedSource, WhatCanNotBeHadIsRefused) {
     token event;
     gate opened;
+    permits counted;
     tocsin::auto_reset_event local;
+    local.set();
+    event->set();
+    opened->set();
+    counted->release();
     EXPECT_THROW((void)tocsin::wait_all(local, *event), std::invalid_argument);
     EXPECT_THROW((void)tocsin::wait_all(local, *opened), std::invalid_argument);
+    EXPECT_THROW((void)tocsin::wait_all(local, *counted), std::invalid_argument);
     tocsin::wait_set set;
     EXPECT_THROW(set.add(*event, 1), std::invalid_argument);
+    EXPECT_THROW(set.add(*opened, 1), std::invalid_argument);
+    EXPECT_THROW(set.add(*counted, 1), std::invalid_argument);
+    EXPECT_TRUE(local.try_wait() && event->try_wait() && counted->try_acquire());  // a refusal takes nothing
     auto& wrong = *reinterpret_cast<tocsin::shared_semaphore*>(event.bytes());
     try {
         (void)tocsin::wait_any(local, wrong);
