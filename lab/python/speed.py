@@ -332,13 +332,13 @@ def wait_for_busy(lock, turn, number):
 
 def busy_locks(number):
     print("\nthe wait for a lock that another thread takes again and again, ms (median, range)")
-    for what, turn in (("10 us a turn", 500), ("100 us a turn", 5_000)):
+    for what, turn in (("500 rounds a turn", 500), ("5,000 rounds a turn", 5_000)):
         times = {(name, library): [] for name in ("Lock", "RLock") for library in (threading, tocsin)}
         for _ in range(ROUNDS):
             for (name, library), found in times.items():
                 found.append(wait_for_busy(getattr(library, name)(), turn, number))
         for (name, library), found in times.items():
-            print(f"{what:16}{library.__name__ + '.' + name:20}{statistics.median(found):8.2f}"
+            print(f"{what:20}{library.__name__ + '.' + name:20}{statistics.median(found):8.2f}"
                   f"  {min(found):.2f} to {max(found):.2f}")
 
 
