@@ -90,6 +90,9 @@ public:
 
     // As a source, for wait_any() and all other waits for the first of several sources but those of a wait_set:
     // detail/shared_source.hpp says what such a wait costs and how it fails.
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
+
     operator source() & TOCSIN_LIFETIMEBOUND { return detail::shared_source(header_, kind); }
 
 private:
@@ -149,6 +152,9 @@ public:
     // (see above).
 
     // As a source (see shared_manual_reset_event). The wait takes the event if it takes the source.
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
+
     operator source() & TOCSIN_LIFETIMEBOUND { return detail::shared_source(object_.header, kind); }
 
 private:

@@ -80,6 +80,9 @@ public:
 
     // As a source, for wait_any() and all other waits for the first of several sources but those of a wait_set. The
     // wait takes one permit if it takes the source. Cost and errors: detail/shared_source.hpp.
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
+
     operator source() & TOCSIN_LIFETIMEBOUND { return detail::shared_source(object_.header, kind); }
 
 private:

@@ -373,8 +373,8 @@ TEST(SharedSource, WhatCanNotBeHadIsRefused) {
     token event;
     gate opened;
     tocsin::auto_reset_event local;
-    EXPECT_THROW((void)tocsin::wait_all(local, *event), std::invalid_argument);
-    EXPECT_THROW((void)tocsin::wait_all(local, *opened), std::invalid_argument);
+    EXPECT_THROW((void)tocsin::wait_all(local, tocsin::source(*event)), std::invalid_argument);
+    EXPECT_THROW((void)tocsin::wait_all(local, tocsin::source(*opened)), std::invalid_argument);
     tocsin::wait_set set;
     EXPECT_THROW(set.add(*event, 1), std::invalid_argument);
     auto& wrong = *reinterpret_cast<tocsin::shared_semaphore*>(event.bytes());
