@@ -21,9 +21,8 @@ def rows(page):
 
 
 def programs_of(row):
-    """The links of a row's last cell, as paths in the tree."""
-    links = re.findall(r"\]\(([^)]*)\)", row.rstrip("| ").rpartition(" | ")[2])
-    return [link.removeprefix("../") for link in links]
+    """The links of a row to short programs, as paths in the tree."""
+    return [link.removeprefix("../") for link in re.findall(r"\]\(([^)]*/short/[^)]*)\)", row)]
 
 
 class Programs(unittest.TestCase):

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.run import fresh_if_moved
+from dev.tree import Parser
 from shards import Shard, shard
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -185,8 +186,8 @@ def minutes(text):
 
 def parse(arguments):
     """The options of a run. For `--help` or a wrong option, prints a message and ends the program."""
-    options = argparse.ArgumentParser(prog="./dev prove", description=__doc__,
-                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = Parser(prog="./dev prove", description=__doc__,
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--bounded", action="store_true",
                          help="a sample of the mutants and Spin's quick checks, a few minutes")
     options.add_argument("--only", choices=STAGES, metavar="STAGE",

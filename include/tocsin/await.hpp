@@ -263,11 +263,11 @@ private:
 
 namespace detail {
 
-template <class Result, bool Limited, class... Sources>
-auto make_op(const limits& how, bool all, Sources&... from) noexcept(become_sources_quietly<Sources&...>) {
+template <bool All, class Result, bool Limited, class... Sources>
+auto make_op(const limits& how, Sources&... from) noexcept(become_sources_quietly<Sources&...>) {
     using op = async_wait_op<Result, sizeof...(Sources), needs_of<Sources...>(Limited)>;
-    if constexpr (are_sources<Sources...>()) {
-        return op(how, all, from...);
+    if constexpr (are_sources_of<All, Sources...>()) {
+        return op(how, All, from...);
     } else {
         return refused<op>();
     }
@@ -286,7 +286,7 @@ concept names_an_event =
 template <class Source>
     requires detail::one_by_one<Source>
 auto async_wait(const limits& how, Source&& from) noexcept(detail::become_sources_quietly<Source&>) {
-    return detail::make_op<wait_status, true, Source>(how, false, from);
+    return detail::make_op<false, wait_status, true, Source>(how, from);
 }
 template <class Source>
     requires detail::no_limits_first<Source>
@@ -294,30 +294,30 @@ auto async_wait(Source&& from) noexcept(detail::become_sources_quietly<Source&>)
     if constexpr (detail::names_an_event<Source>) {
         return async_event_wait<std::remove_reference_t<Source>>(from);
     } else {
-        return detail::make_op<wait_status, false, Source>(limits(), false, from);
+        return detail::make_op<false, wait_status, false, Source>(limits(), from);
     }
 }
 template <class... Sources>
     requires detail::one_by_one<Sources...>
 auto async_wait_any(const limits& how,
                     Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_op<any_result, true, Sources...>(how, false, from...);
+    return detail::make_op<false, any_result, true, Sources...>(how, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
 auto async_wait_any(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_op<any_result, false, Sources...>(limits(), false, from...);
+    return detail::make_op<false, any_result, false, Sources...>(limits(), from...);
 }
 template <class... Sources>
     requires detail::one_by_one<Sources...>
 auto async_wait_all(const limits& how,
                     Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_op<wait_status, true, Sources...>(how, true, from...);
+    return detail::make_op<true, wait_status, true, Sources...>(how, from...);
 }
 template <class... Sources>
     requires detail::no_limits_first<Sources...>
 auto async_wait_all(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
-    return detail::make_op<wait_status, false, Sources...>(limits(), true, from...);
+    return detail::make_op<true, wait_status, false, Sources...>(limits(), from...);
 }
 
 }  // namespace tocsin

@@ -31,7 +31,8 @@
 // - Another error if the system refuses to poll, such as EINVAL for more descriptors than the process may have open.
 //
 // If another thread closes a descriptor during the wait, the wait may not notice. So shut a socket down before you
-// close it. wait_all() refuses descriptors, because nothing can keep one ready until the last source is ready.
+// close it. wait_all() refuses descriptors, because nothing can keep one ready until the last source is ready: a call
+// that names one does not compile, and a call with one in its list throws.
 //
 // On Windows:
 // - readable(), writable() and ready() take a SOCKET. If the peer has closed, the socket is found as `hang_up`,
@@ -57,12 +58,16 @@ namespace tocsin {
 
 // The same functions for what Windows has instead of descriptors. A SOCKET and a HANDLE both have 32 significant bits.
 // A number above 2^31 - 1 is found `invalid`.
-inline source ready(std::uintptr_t socket, readiness asked) noexcept {
+inline descriptor_source ready(std::uintptr_t socket, readiness asked) noexcept {
     return {socket <= 0x7FFF'FFFF ? static_cast<int>(socket) : -1, asked};
 }
-inline source readable(std::uintptr_t socket) noexcept { return ready(socket, readiness::readable); }
-inline source writable(std::uintptr_t socket) noexcept { return ready(socket, readiness::writable); }
-inline source signaled(void* handle) noexcept {
+inline descriptor_source readable(std::uintptr_t socket) noexcept {
+    return ready(socket, readiness::readable);
+}
+inline descriptor_source writable(std::uintptr_t socket) noexcept {
+    return ready(socket, readiness::writable);
+}
+inline descriptor_source signaled(void* handle) noexcept {
     return ready(reinterpret_cast<std::uintptr_t>(handle), readiness::signaled);
 }
 
@@ -70,11 +75,11 @@ inline source signaled(void* handle) noexcept {
 
 // Ready if there is something to read or the end is reached, if there is a connection to accept, or if a timer or a
 // process has ended.
-inline source readable(int descriptor) noexcept { return {descriptor, readiness::readable}; }
+inline descriptor_source readable(int descriptor) noexcept { return {descriptor, readiness::readable}; }
 // Ready if there is room to write, or if a connection has been made or has failed.
-inline source writable(int descriptor) noexcept { return {descriptor, readiness::writable}; }
+inline descriptor_source writable(int descriptor) noexcept { return {descriptor, readiness::writable}; }
 // Ready if at least one of the things asked for is: ready(socket, readiness::readable | readiness::hang_up).
-inline source ready(int descriptor, readiness asked) noexcept { return {descriptor, asked}; }
+inline descriptor_source ready(int descriptor, readiness asked) noexcept { return {descriptor, asked}; }
 
 #endif
 

@@ -34,7 +34,6 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #if defined(__MINGW32__) && !defined(_GLIBCXX_HAS_GTHREADS)
@@ -283,20 +282,21 @@ public:
     }
 
 private:
+    struct nothing {};  // as std::monostate, without the cost of <variant>
     using kept = std::conditional_t<
-        std::is_void_v<result>, std::monostate,
+        std::is_void_v<result>, nothing,
         std::conditional_t<std::is_reference_v<result>, std::remove_reference_t<result>*, result>>;
 
     void run() noexcept {
         TOCSIN_TRY {
             if constexpr (std::is_void_v<result>) {
-                std::invoke(call_);
+                call_();
                 value_.emplace();
             } else if constexpr (std::is_reference_v<result>) {
-                auto&& reference = std::invoke(call_);
+                auto&& reference = call_();
                 value_.emplace(std::addressof(reference));
             } else {
-                value_.emplace(std::invoke(call_));
+                value_.emplace(call_());
             }
         }
         TOCSIN_CATCH(...) { error_ = std::current_exception(); }
@@ -325,7 +325,7 @@ private:
 template <class Call>
     requires std::invocable<Call&>
 std::invoke_result_t<Call&> handler_thread::send(Call&& call) {
-    if (is_this_thread()) return std::invoke(call);
+    if (is_this_thread()) return call();
     using callable = std::remove_reference_t<Call>;
     sent_call<callable> sent(call);
     if (!post(sent.as_job())) detail::throw_or_die(handler_closed());

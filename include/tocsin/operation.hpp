@@ -84,7 +84,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -279,9 +278,9 @@ private:
     }
     void call_with(const any_result& how) noexcept {
         if constexpr (All) {
-            std::invoke(function_, how.status);
+            function_(how.status);
         } else {
-            std::invoke(function_, how);
+            function_(how);
         }
     }
     std::size_t take_leading() noexcept {
@@ -312,11 +311,12 @@ template <bool All, class Function, class Result, bool Limited, class... Sources
 auto make_operation(Function&& function, const limits& how, Sources&... from) {
     using made = operation<std::decay_t<Function>, All, needs_of<Sources...>(Limited),
                            std::remove_reference_t<Sources>...>;
-    static_assert(std::invocable<std::decay_t<Function>&, Result>,
-                  "tocsin: the function of an any_operation is called with an any_result, that of an "
-                  "all_operation with "
-                  "a wait_status");
-    if constexpr (are_sources<Sources...>()) {
+    static_assert(
+        requires(std::decay_t<Function>& call, Result how) { call(how); },
+        "tocsin: the function of an any_operation is called with an any_result, that of an "
+        "all_operation with "
+        "a wait_status");
+    if constexpr (are_sources_of<All, Sources...>()) {
         return made(std::forward<Function>(function), how, from...);
     } else {
         return refused<made>();

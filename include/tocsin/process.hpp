@@ -76,6 +76,9 @@ public:
     // Returns the same descriptor until the object is destroyed.
     int descriptor() const noexcept { return descriptor_; }
 
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
+
     operator source() const& noexcept { return {descriptor_, asked}; }
     operator source() const&& = delete;
 

@@ -256,7 +256,7 @@ private:
 
 template <bool All, class Limits, class... Arguments>
 auto make_sender(const limits& how, Arguments&... from) noexcept(become_sources_quietly<Arguments&...>) {
-    if constexpr (are_sources<Arguments...>()) {
+    if constexpr (are_sources_of<All, Arguments...>()) {
         return wait_sender(keep_wait<All, Limits>(how, from...));
     } else {
         return refused<void>();

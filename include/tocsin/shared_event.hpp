@@ -50,6 +50,8 @@ public:
     // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::manual_reset_event;
     static constexpr unsigned slots = 0;
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
 
     constexpr shared_manual_reset_event() noexcept = default;
     shared_manual_reset_event(const shared_manual_reset_event&) = delete;
@@ -112,6 +114,8 @@ public:
     // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::auto_reset_event;
     static constexpr unsigned slots = 31;
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
 
     constexpr shared_auto_reset_event() noexcept = default;
     shared_auto_reset_event(const shared_auto_reset_event&) = delete;

@@ -30,6 +30,8 @@ public:
     // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::semaphore;
     static constexpr unsigned slots = 31;
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
     // The largest number of permits.
     static constexpr std::ptrdiff_t max() noexcept { return 0x7FFF'FFFF; }
 

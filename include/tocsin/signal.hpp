@@ -103,6 +103,9 @@ public:
 
     TOCSIN_API int descriptor() const noexcept;  // the same until the object is destroyed
 
+    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    static constexpr bool stays_ready = false;
+
     operator source() const& noexcept { return {descriptor(), readiness::readable}; }
     operator source() const&& = delete;
 

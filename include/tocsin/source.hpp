@@ -211,6 +211,7 @@ struct source_label {
 // types, wait_all() accepts only those that declare this. If a type has a member function
 // `source_label label() const noexcept`, diagnose.hpp shows a wait for an object of the type under this label.
 // Otherwise it shows a wait for a "source" at the object's address. A wait calls label() when it is enlisted.
+// (If wait_all() is given the others one by one, the call does not compile. In a list, they make it throw.)
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
@@ -322,6 +323,18 @@ private:
     const operations* operations_ = nullptr;
     const detail::lot_source* lot_ = nullptr;
     deadline when_ = deadline::never();
+};
+
+// A source whose type says that it is a descriptor: what readable(), writable() and ready() return (fd.hpp). It is a
+// `source` with the same value, so a list of `source` takes it. If a wait for all is given one outside a list, it does
+// not compile.
+class descriptor_source : public source {
+public:
+    // As in a `waitable` type: wait_all() refuses it.
+    static constexpr bool stays_ready = false;
+
+    // See fd.hpp.
+    descriptor_source(int descriptor, readiness asked) noexcept : source(descriptor, asked) {}
 };
 
 }  // namespace tocsin

@@ -30,8 +30,9 @@
 // the exception.)
 // - std::invalid_argument if there are no sources, or if a source is empty. (A wait_any() that takes a source at the
 //   front of the list may leave the sources behind it unchecked.)
-// - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a descriptor, or is an
-//   object of a `waitable` type that does not declare that it stays ready.
+// - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a descriptor or an object
+//   that processes share, or is an object of a `waitable` type that does not declare that it stays ready. (If such a
+//   source is given outside a list, the call does not compile.)
 // - std::bad_alloc.
 // Waits with descriptors throw further errors: see fd.hpp.
 #pragma once
@@ -133,7 +134,7 @@ any_result wait_any_each(const limits& how, Sources&... from) {
 }
 template <class... Sources>
 wait_status wait_all_each(const limits& how, Sources&... from) {
-    if constexpr (are_sources<Sources...>()) {
+    if constexpr (are_sources_of<true, Sources...>()) {
         return wait_all_slow(list_of(from...), how);
     } else {
         return refused<wait_status>();

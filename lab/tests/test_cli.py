@@ -67,7 +67,7 @@ class CommandLineTest(unittest.TestCase):
         for arguments, code, expected in (
             (("--help",), 0, "--contestant"),
             (("report", "-h"), 0, "RESULT.json"),
-            (("--fast",), 2, "unrecognized arguments: --fast"),
+            (("--fast",), 2, "unknown option --fast"),
             (("report", "nowhere.json"), 2, "nowhere.json: No such file"),
         ):
             # -S: without installed packages

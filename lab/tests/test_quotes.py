@@ -7,6 +7,7 @@ import re
 import tempfile
 import unittest
 import xml.etree.ElementTree as xml
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -24,7 +25,7 @@ from tocsin_lab.records import Result
 if importlib.util.find_spec("rich"):
     from rich.console import Console
 
-    from tocsin_lab.present.tables import print_answers
+    from tocsin_lab.present.tables import print_answers, print_circumstances
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTESTANTS = [contestant("tocsin", "ours"), contestant("tocsin_wait_any", "variant"),
@@ -129,6 +130,15 @@ class TableTest(unittest.TestCase):
             (line,) = (each for each in lines if each.startswith(one.question.ljust(WIDEST) + " "))
             self.assertLessEqual(len(line.rstrip()), 80)
             self.assertRegex(line, r" (\S+ ×|not slower)\s*$")
+
+    def test_no_line_about_the_circumstances_is_wider_than_80_columns(self) -> None:
+        made = everything()
+        made = replace(made, machine=replace(made.machine, processor="Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz"),
+                       plan=replace(made.plan, seed=18_446_744_073_709_551_615))  # fmt: skip
+        console = Console(width=200, record=True, file=io.StringIO())
+        print_circumstances(console, made)
+        for line in console.export_text().splitlines():
+            self.assertLessEqual(len(line.rstrip()), 80, line)
 
 
 class WordsTest(unittest.TestCase):

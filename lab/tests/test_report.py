@@ -235,6 +235,9 @@ class VerbTest(unittest.TestCase):
     def test_unknown_names_are_answered_with_the_valid_ones(self) -> None:
         for arguments, expected in (
             (("raport",), "unknown verb raport (did you mean report?); valid: report, compare, scaling, quote, defects"),
+            (("--sed=5",), "unknown option --sed (did you mean --seed?); valid: --help, --whole, --full"),
+            (("report", self.slow, "--uot", "x"), "unknown option --uot (did you mean --out?); valid: --help, --out"),
+            (("--smoke", "extra"), "unexpected: extra"),
             (("compare", self.slow, self.fast, "--scenario", "marathon"), "valid: sprint, rest"),
             (("compare", self.slow, self.fast, "--contestant", "nobody"), "valid: floor, tocsin, fast"),
             (("report", self.folder / "none.json"), "No such file"),

@@ -49,8 +49,25 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+class Parser(argparse.ArgumentParser):
+    """argparse's, but it says which options there are, and which of them may have been meant. (A verb's options are
+    those of a parser of its own, which argparse asks by this function.)"""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def, override]
+        options, rest = super().parse_known_args(args, namespace)
+        if strange := [text.split("=")[0] for text in rest if text.startswith("-")]:
+            self.error(unknown("option", strange, self.options()))
+        if rest:
+            self.error(f"unexpected: {' '.join(rest)}")
+        return options, rest
+
+    def options(self) -> list[str]:
+        shown = (action for action in self._actions if action.help != argparse.SUPPRESS)
+        return [name for action in shown for name in action.option_strings if name.startswith("--")]
+
+
 def run_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="./dev lab",
         description="Measures how fast threads wake on this machine: tocsin beside its alternatives. Without arguments, "
         "it answers the usual questions in three minutes. What is asked for by name is measured as a whole run does.",
@@ -79,7 +96,7 @@ def run_parser() -> argparse.ArgumentParser:
 
 
 def verb_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="./dev lab")
+    parser = Parser(prog="./dev lab")
     verbs = parser.add_subparsers(dest="command", metavar="VERB", required=True)
 
     report = verbs.add_parser("report", description="Makes the page of a result: one HTML file that needs no network.")

@@ -258,7 +258,7 @@ TEST(ChannelInWaitAll, IsRefused) {
     channel<int> numbers(1);
     (void)numbers.send(1);
     auto receiving = numbers.receiving();
-    EXPECT_THROW((void)tocsin::wait_all(receiving), std::invalid_argument);
+    EXPECT_THROW((void)tocsin::wait_all(tocsin::source(receiving)), std::invalid_argument);
     EXPECT_EQ(numbers.size(), 1u);
 }
 #endif

@@ -238,7 +238,7 @@ TEST(Descriptor, IsRefusedByAWaitForAll) {
     connected pair;
     auto_reset_event event(true);
     try {
-        tocsin::wait_all(event, readable(pair.one));
+        tocsin::wait_all(event, tocsin::source(readable(pair.one)));
         ADD_FAILURE() << "no error";
     } catch (const std::invalid_argument& error) {
         EXPECT_STREQ(error.what(), "tocsin::wait_all: source 1 is a descriptor");

@@ -210,7 +210,7 @@ TEST(ProcessEnd, IsRefusedByAWaitForAll) {
     NEEDS_PROCESS_END();
     const process_end self(getpid());
     manual_reset_event gate(true);
-    EXPECT_THROW(tocsin::wait_all(gate, self), std::invalid_argument);
+    EXPECT_THROW(tocsin::wait_all(gate, tocsin::source(self)), std::invalid_argument);
 }
 
 TEST(ProcessEnd, IsAForeignLoopsDescriptor) {

@@ -378,9 +378,9 @@ TEST(SharedSource, WhatCanNotBeHadIsRefused) {
     event->set();
     opened->set();
     counted->release();
-    EXPECT_THROW((void)tocsin::wait_all(local, *event), std::invalid_argument);
-    EXPECT_THROW((void)tocsin::wait_all(local, *opened), std::invalid_argument);
-    EXPECT_THROW((void)tocsin::wait_all(local, *counted), std::invalid_argument);
+    EXPECT_THROW((void)tocsin::wait_all(local, tocsin::source(*event)), std::invalid_argument);
+    EXPECT_THROW((void)tocsin::wait_all(local, tocsin::source(*opened)), std::invalid_argument);
+    EXPECT_THROW((void)tocsin::wait_all(local, tocsin::source(*counted)), std::invalid_argument);
     tocsin::wait_set set;
     EXPECT_THROW(set.add(*event, 1), std::invalid_argument);
     EXPECT_THROW(set.add(*opened, 1), std::invalid_argument);

@@ -496,7 +496,7 @@ TEST(SignalSource, IsAMemberOfASetAndResumesACoroutine) {
     kill(getpid(), SIGUSR1);
     resumed.wait();
     waiting.join();
-    EXPECT_THROW(tocsin::wait_all(resumed, source), std::invalid_argument);
+    EXPECT_THROW(tocsin::wait_all(resumed, tocsin::source(source)), std::invalid_argument);
 }
 
 // Deliveries to all threads while sources come and go: nothing hangs, nothing is used after its end.

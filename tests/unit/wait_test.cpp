@@ -706,7 +706,7 @@ TEST(Custom, ForgetsAWaitThatTimesOut) {
 TEST(Custom, OneThatCanBeTakenAwayIsRefusedByAWaitForAll) {
     support::semaphore tokens;
     auto_reset_event event(true);
-    EXPECT_EQ(refusal([&] { wait_all(event, tokens); }),
+    EXPECT_EQ(refusal([&] { wait_all(event, tocsin::source(tokens)); }),
               "tocsin::wait_all: source 1 can be taken away once it is ready (stays_ready)");
     EXPECT_TRUE(event.is_set());
 }

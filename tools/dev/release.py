@@ -2,7 +2,6 @@
 """Everything that a release publishes, made in one folder (`./dev release`). It needs no network once the tools are
 here, makes no tag, and publishes nothing."""
 
-import argparse
 import hashlib
 import lzma
 import re
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from dev import needs, packages
 from dev.run import quietly
-from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, say
+from dev.tree import BUILD, LAB, ROOT, TOOLS, Parser, Refusal, say
 
 RELEASES = BUILD / "releases"
 
@@ -111,8 +110,8 @@ def sums(folder):
 
 
 def parse(arguments):
-    options = argparse.ArgumentParser(prog="./dev release", description="Makes everything that a release of this "
-                                      "commit publishes, in build/releases/. Makes no tag, and publishes nothing.")
+    options = Parser(prog="./dev release", description="Makes everything that a release of this commit publishes, "
+                     "in build/releases/. Makes no tag, and publishes nothing.")
     options.add_argument("--without", type=lambda text: text.split(","), default=[], metavar="PART[,PART...]",
                          help=f"leaves these out: {', '.join(PARTS)}")
     options.add_argument("--result", type=Path, action="append", default=[], metavar="RESULT.json",

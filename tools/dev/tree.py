@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where things are in the tree, and what every part of `./dev` shares."""
 
+import argparse
 import difflib
 import os
 import shutil
@@ -25,6 +26,19 @@ def unknown(what, name, valid):
     """The refusal of a name that does not exist. A name like one that does exist is a slip of the pen."""
     close = difflib.get_close_matches(name, valid, 1)
     return f"unknown {what} `{name}`; {f'did you mean `{close[0]}`? ' if close else ''}valid: {', '.join(valid)}"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's, which also says what options there are instead of one that does not exist."""
+
+    def parse_args(self, args=None, namespace=None):
+        given, rest = self.parse_known_args(args, namespace)
+        for strange in rest:
+            if strange.startswith("-"):
+                self.error(unknown("option", strange.partition("=")[0],
+                                   [name for name in self._option_string_actions if name != "-h"]))
+            self.error(f"takes no argument `{strange}`")
+        return given
 
 
 def say(text):

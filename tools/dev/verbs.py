@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of `./dev`. The first line of each function is its line of help."""
 
-import argparse
 import os
 import re
 import shutil
@@ -10,7 +9,7 @@ import sys
 
 from dev import needs, stages
 from dev.run import build, build_in_sight, configure, fresh_if_moved, quietly, read_log
-from dev.tree import BUILD, LAB, ROOT, TOOLS, Refusal, cpp_files, refuse, require_writable, say, unknown
+from dev.tree import BUILD, LAB, ROOT, TOOLS, Parser, Refusal, cpp_files, refuse, require_writable, say, unknown
 
 
 def lab(arguments):
@@ -62,8 +61,8 @@ def become(command):
 
 def test(arguments):
     """everything a change must pass; `test NAME...` runs some stages, `test --list` lists them"""
-    options = argparse.ArgumentParser(prog="./dev test", description="Runs stages of tests, and counts how they came "
-                                      "out. Logs are in build/logs/.")
+    options = Parser(prog="./dev test", description="Runs stages of tests, and counts how they came out. Logs are in "
+                     "build/logs/.")
     options.add_argument("names", nargs="*", metavar="STAGE", help="none: the usual ones, all that a change must pass; `ci`: also what only CI "
                          "runs")
     options.add_argument("--list", action="store_true", help="what stages there are")

@@ -133,6 +133,46 @@ constexpr bool are_sources() {
     }(std::index_sequence_for<Arguments...>());
 }
 
+// Whether wait_all() can never take an object of this type, as the type says itself.
+template <class T>
+constexpr bool says_it_does_not_stay() {
+    if constexpr (requires { T::stays_ready; }) {
+        return !T::stays_ready;
+    } else {
+        return waitable<T>;
+    }
+}
+
+// The same for a wait for all of its sources, which refuses further ones. (For lists, the wait itself does that.)
+template <class Argument>
+constexpr bool is_source_of_wait_for_all() {
+    using type = std::remove_cvref_t<Argument>;
+    constexpr bool accepted = !says_it_does_not_stay<type>();
+    if constexpr (waitable<type>) {
+        static_assert(
+            accepted,
+            "tocsin: a wait for all takes no object that can be taken away once it is ready: wait for any "
+            "instead. If an object of your type stays ready, declare that: static constexpr bool "
+            "stays_ready = true; (tocsin/source.hpp)");
+    } else {
+        static_assert(accepted,
+                      "tocsin: a wait for all takes no descriptor, process, signal or object that processes "
+                      "share, because nothing keeps it ready until the last source is ready: wait for any "
+                      "instead");
+    }
+    return accepted;
+}
+template <bool All, class... Arguments>
+constexpr bool are_sources_of() {
+    if constexpr (!are_sources<Arguments...>()) {
+        return false;
+    } else if constexpr (All) {
+        return (is_source_of_wait_for_all<Arguments>() && ...);
+    } else {
+        return true;
+    }
+}
+
 // Whether these become sources without an exception. `Arguments` are references. (Objects that processes share may be
 // refused.)
 template <class... Arguments>

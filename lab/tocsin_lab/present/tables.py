@@ -166,11 +166,12 @@ def print_circumstances(console: Console, result: Result) -> None:
     machine, plan, project = result.machine, result.plan, result.project
     commit = (project.commit or "unknown")[:12] + (" with changes" if project.changed else "")
     build = next(iter(result.workers.values()))
-    console.print(
-        f"[dim]  {machine.processor}, {machine.cores} cores, {result.measured_on}; {build.compiler}, "
-        f"{build.standard_library}; commit {commit}; {plan.mode}, {result.rounds_finished} of "
-        f"{plan.rounds} rounds, seed {plan.seed}"
-    )
+    for line in (
+        f"{machine.processor}, {machine.cores} cores, {result.measured_on}",
+        f"{build.compiler}, {build.standard_library}",
+        f"commit {commit}; {plan.mode}, {result.rounds_finished} of {plan.rounds} rounds, seed {plan.seed}",
+    ):
+        console.print(Text(f"  {line}", "dim"))
     if loud := result.quietness.loud_rounds:
         worst = max(result.quietness.rounds[number - 1].others for number in loud)
         console.print(
