@@ -46,7 +46,7 @@ public:
 
     // The callers of these hold the owner's lock.
     bool is_armed() const noexcept { return armed_; }
-    void arm(bool armed) noexcept { armed_ = armed; }
+    void arm(bool is_armed) noexcept { armed_ = is_armed; }
     // If the alert is armed, disarms it, and makes whoever releases `freed` raise the flag.
     void offer(release_list& freed) noexcept {
         if (!armed_) return;
