@@ -752,7 +752,7 @@ PRINTERS = (
     (r"set_result", SetResultPrinter),
     (r"received<.*>", ReceivedPrinter),
     (r"parked_wait", ParkedWaitPrinter),
-    (r"source", SourcePrinter),
+    (r"(descriptor_)?source", SourcePrinter),
     (r"ticker", TickerPrinter),
     (r"process_end", ProcessEndPrinter),
     (r"coalescer", CoalescerPrinter),
