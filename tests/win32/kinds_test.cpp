@@ -194,8 +194,11 @@ TYPED_TEST(EveryKind, RefusesTheCallsOfOtherKinds) {
 
 TYPED_TEST(EveryKind, IsGoneWhenItsHandleIsClosed) {
     HANDLE gone = duplicate(this->object);  // and closed at once
-    EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForSingleObject, gone, 0u));
-    EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, CloseHandle, gone));
+    // Windows may have given the number to another thread of the process, such as one of GoogleTest's.
+    if (over_tocsin) {
+        EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForSingleObject, gone, 0u));
+        EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, CloseHandle, gone));
+    }
     EXPECT_EQ(look(this->object), DWORD{WAIT_TIMEOUT});
 }
 
