@@ -164,13 +164,12 @@ bool tocsin_wait_timer_is_armed(const tocsin_wait_timer* timer) {
 
 tocsin_status tocsin_pollable_init(tocsin_pollable* view, const tocsin_source* event_or_semaphore) {
     if (object_at<tocsin_pollable>(view) != nullptr) view->opaque = nullptr;
-    return guarded(__func__, [=] {
+    return guarded(__func__, [=, call = __func__] {
         const bool is_source = object_at<tocsin_source>(event_or_semaphore) != nullptr;
         const tocsin::source viewed = is_source ? source_of(*event_or_semaphore) : tocsin::source();
         if (viewed.empty() || viewed.what() != tocsin::source::kind::lot)
-            return refuse("tocsin_pollable_init",
-                          "the source is no event and no semaphore, or null or misaligned");
-        return make_held<pollable>(view, "tocsin_pollable_init", viewed);
+            return refuse(call, "the source is no event and no semaphore, or null or misaligned");
+        return make_held<pollable>(view, call, viewed);
     });
 }
 tocsin_status tocsin_pollable_destroy(tocsin_pollable* view) { return destroy_held<pollable>(view); }

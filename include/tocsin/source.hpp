@@ -208,10 +208,10 @@ struct source_label {
 // A type with the operations try_wait(), enlist() and delist(). No operation may throw, block for long, or call back
 // into the wait that called it. The library holds no lock of its own when it calls them. If a type declares that it
 // `stays_ready`, an object of the type must not become unready again while a thread waits for it. Of the `waitable`
-// types, wait_all() accepts only those that declare this. If a type has a member function
-// `source_label label() const noexcept`, diagnose.hpp shows a wait for an object of the type under this label.
-// Otherwise it shows a wait for a "source" at the object's address. A wait calls label() when it is enlisted.
-// (If wait_all() is given the others one by one, the call does not compile. In a list, they make it throw.)
+// types, wait_all() accepts only those that declare this. A call that names an object of another type does not compile,
+// and a call with one in its list throws. If a type has a member function `source_label label() const noexcept`,
+// diagnose.hpp shows a wait for an object of the type under this label. Otherwise it shows a wait for a "source" at the
+// object's address. A wait calls label() when it is enlisted.
 template <class T>
 concept waitable = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;

@@ -23,7 +23,6 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -227,19 +226,8 @@ struct polled {
     void close() { uv_close(reinterpret_cast<uv_handle_t*>(&handle), nullptr); }
 };
 
-// Whether the library was built for a poller that keeps no sets.
-bool refuses_descriptors() {
-    tocsin::wait_set set;
-    try {
-        return set.descriptor() < 0;
-    } catch (const std::system_error& error) {
-        EXPECT_EQ(error.code(), std::errc::operation_not_supported);
-        return true;
-    }
-}
-
+#if TOCSIN_TEST_EPOLL
 TEST(UvPoll, ServesAWaitSetByItsDescriptor) {
-    if (refuses_descriptors()) GTEST_SKIP() << "not here: a descriptor that stands for others, as epoll has";
     loop loop;
     auto_reset_event job;
     auto_reset_event done;
@@ -275,7 +263,6 @@ TEST(UvPoll, ServesAWaitSetByItsDescriptor) {
 }
 
 TEST(UvPoll, ServesADriverByItsDescriptor) {
-    if (refuses_descriptors()) GTEST_SKIP() << "not here: a descriptor that stands for others, as epoll has";
     loop loop;
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
@@ -303,5 +290,6 @@ TEST(UvPoll, ServesADriverByItsDescriptor) {
     EXPECT_EQ(left, 0);
     for (const int each : ends) close(each);
 }
+#endif
 
 }  // namespace

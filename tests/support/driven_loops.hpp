@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -192,7 +191,11 @@ private:
 // A loop over poll() that knows nothing of the driver but its descriptor.
 class descriptor_loop {
 public:
+#if TOCSIN_TEST_EPOLL
     static constexpr const char* missing = nullptr;
+#else
+    static constexpr const char* missing = "a descriptor that stands for others";
+#endif
 
     descriptor_loop() = default;
     descriptor_loop(const descriptor_loop&) = delete;
@@ -206,16 +209,6 @@ public:
         (void)::poll(found, 2, -1);
         wake_.drain();
         if (found[1].revents != 0) driver_.run_ready();
-    }
-    // Whether the driver watches with a mechanism that can have such a descriptor.
-    static bool works() {
-        class tocsin::driver one;
-        try {
-            return one.descriptor() >= 0;
-        } catch (const std::system_error& error) {
-            require(error.code() == std::errc::operation_not_supported, "driver::descriptor");
-            return false;
-        }
     }
 
 private:

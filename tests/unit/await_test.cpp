@@ -4,6 +4,7 @@
 #include "clocks.hpp"
 #include "countdown.hpp"
 #include "facts.hpp"
+#include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "refused_calls.hpp"
 #include "sanitizer.hpp"
@@ -754,19 +755,7 @@ TEST(AwaitDestroyed, SetsAgainWhatItHadBeenGiven) {
 }
 
 #if TOCSIN_ON_POSIX
-// A pipe with something in it, or an empty one.
-class pipe_ends {
-public:
-    pipe_ends() { EXPECT_EQ(::pipe(ends_), 0); }
-    ~pipe_ends() {
-        for (const int each : ends_) ::close(each);
-    }
-    int out() const { return ends_[0]; }
-    void fill() { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
-
-private:
-    int ends_[2] = {-1, -1};
-};
+using support::pipe_ends;
 
 TEST(AwaitDescriptor, IsASourceLikeOthers) {
     pipe_ends pipe;
@@ -778,7 +767,7 @@ TEST(AwaitDescriptor, IsASourceLikeOthers) {
         done.set();
     }(event, pipe.out(), result, ended);
     EXPECT_FALSE(one.done());
-    pipe.fill();
+    pipe.put();
     ended.wait();
     one.join();
     EXPECT_EQ(result, (any_result{wait_status::signaled, 1, tocsin::readiness::readable}));
@@ -803,7 +792,7 @@ TEST(AwaitDescriptor, MayBeATypeOfYourOwn) {
         done.set();
     }(input, ended);
     EXPECT_FALSE(one.done());
-    pipe.fill();
+    pipe.put();
     ended.wait();
     one.join();
 }
@@ -823,7 +812,7 @@ TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {
             gone.push_back(wait(pipe.out(), ended));
         }
         gone.clear();
-        pipe.fill();
+        pipe.put();
         for (const task& each : tasks) each.join();
     }
     EXPECT_EQ(ended, 200);
@@ -861,7 +850,7 @@ TEST(AwaitDescriptor, ManyMayWaitForFew) {
         for (int i = 0; i != 100; ++i) tasks.push_back(wait(tocsin::ready(pipe.out(), asked), ended));
     }
     EXPECT_EQ(ended, 0);
-    pipe.fill();
+    pipe.put();
     for (const task& each : tasks) each.join();
     EXPECT_EQ(ended, 200);
 }

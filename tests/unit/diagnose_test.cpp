@@ -2,6 +2,7 @@
 // What the library says about its waiters: how many there are, of which kind, and since when.
 #include "facts.hpp"
 #include "next_allocation.hpp"
+#include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
 #include "threads.hpp"
@@ -396,15 +397,7 @@ TEST(ParkedWaits, ListAThreadInAGroupCommitUntilItsFlushHasEnded) {
 }
 
 #if TOCSIN_ON_POSIX
-struct silent_pipe {
-    silent_pipe() { EXPECT_EQ(pipe(ends), 0); }
-    silent_pipe(const silent_pipe&) = delete;
-    silent_pipe& operator=(const silent_pipe&) = delete;
-    ~silent_pipe() {
-        for (const int each : ends) close(each);
-    }
-    int ends[2]{-1, -1};
-};
+using support::pipe_ends;
 
 std::size_t parked_on_descriptor(int descriptor) {
     const auto all = parked_waits();
@@ -415,43 +408,42 @@ std::size_t parked_on_descriptor(int descriptor) {
 }
 
 TEST(ParkedWaits, ListEachDescriptorThatAThreadPolls) {
-    const silent_pipe one;
-    const silent_pipe other;
+    const pipe_ends one;
+    const pipe_ends other;
     auto_reset_event event;
     thread_group threads;
     threads.start("poller", [&] {
-        (void)tocsin::wait_any(event, tocsin::readable(one.ends[0]), tocsin::readable(other.ends[0]));
+        (void)tocsin::wait_any(event, tocsin::readable(one.out()), tocsin::readable(other.out()));
     });
-    support::until("waiting for a poll", [&] { return parked_on_descriptor(one.ends[0]) == 1; });
-    EXPECT_EQ(parked_on_descriptor(other.ends[0]), 1u);
+    support::until("waiting for a poll", [&] { return parked_on_descriptor(one.out()) == 1; });
+    EXPECT_EQ(parked_on_descriptor(other.out()), 1u);
     EXPECT_EQ(parked_on(&event).size(), 1u);
     const std::string text = tocsin::describe_parked_waits();
-    EXPECT_NE(text.find("descriptor " + std::to_string(one.ends[0]) + ": thread "), std::string::npos)
-        << text;
+    EXPECT_NE(text.find("descriptor " + std::to_string(one.out()) + ": thread "), std::string::npos) << text;
     const std::string json = tocsin::parked_waits_as_json();
-    EXPECT_NE(json.find("{\"type\":\"descriptor\",\"descriptor\":" + std::to_string(other.ends[0]) +
-                        ",\"thread\":"),
-              std::string::npos)
+    EXPECT_NE(
+        json.find("{\"type\":\"descriptor\",\"descriptor\":" + std::to_string(other.out()) + ",\"thread\":"),
+        std::string::npos)
         << json;
     event.set();
     threads.join();
-    EXPECT_EQ(parked_on_descriptor(one.ends[0]), 0u);
+    EXPECT_EQ(parked_on_descriptor(one.out()), 0u);
 }
 
 TEST(ParkedWaits, ListDescriptorsForWhichOperationsWait) {
-    const silent_pipe one;
+    const pipe_ends one;
     auto_reset_event event;
     {
         auto operation =
-            tocsin::any_operation([](tocsin::any_result) noexcept {}, event, tocsin::readable(one.ends[0]));
+            tocsin::any_operation([](tocsin::any_result) noexcept {}, event, tocsin::readable(one.out()));
         operation.start();
-        EXPECT_EQ(parked_on_descriptor(one.ends[0]), 1u);
+        EXPECT_EQ(parked_on_descriptor(one.out()), 1u);
         event.set();
-        EXPECT_EQ(parked_on_descriptor(one.ends[0]), 0u);
+        EXPECT_EQ(parked_on_descriptor(one.out()), 0u);
         operation.start();
-        EXPECT_EQ(parked_on_descriptor(one.ends[0]), 1u);
+        EXPECT_EQ(parked_on_descriptor(one.out()), 1u);
     }
-    EXPECT_EQ(parked_on_descriptor(one.ends[0]), 0u) << "its destruction cancels the wait";
+    EXPECT_EQ(parked_on_descriptor(one.out()), 0u) << "its destruction cancels the wait";
 }
 #endif
 

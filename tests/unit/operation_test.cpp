@@ -6,6 +6,7 @@
 #include "clocks.hpp"
 #include "countdown.hpp"
 #include "facts.hpp"
+#include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
 #include "threads.hpp"
@@ -583,18 +584,7 @@ TEST(OperationErrors, StartThrowsAndTheOperationIsIdle) {
 }
 
 #if TOCSIN_ON_POSIX
-class pipe_ends {
-public:
-    pipe_ends() { EXPECT_EQ(::pipe(ends_), 0); }
-    ~pipe_ends() {
-        for (const int each : ends_) ::close(each);
-    }
-    int out() const { return ends_[0]; }
-    void fill() { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
-
-private:
-    int ends_[2] = {-1, -1};
-};
+using support::pipe_ends;
 
 TEST(OperationDescriptor, IsASourceLikeOthers) {
     pipe_ends pipe;
@@ -612,7 +602,7 @@ TEST(OperationDescriptor, IsASourceLikeOthers) {
     ended.wait();
     EXPECT_EQ(seen.last, first);
     wait.start();
-    pipe.fill();
+    pipe.put();
     ended.wait();
     EXPECT_EQ(seen.last, (any_result{wait_status::signaled, 1, tocsin::readiness::readable}));
     EXPECT_EQ(wait.error(), 0);

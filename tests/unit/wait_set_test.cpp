@@ -3,6 +3,7 @@
 #include "allocations.hpp"
 #include "child.hpp"
 #include "facts.hpp"
+#include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "printing.hpp"
 #include "system_calls.hpp"
@@ -30,6 +31,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using support::pipe_ends;
 using support::thread_group;
 using support::until_parked;
 using tocsin::auto_reset_event;
@@ -51,30 +53,6 @@ std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t most = 64) {
 }
 
 using tags = std::vector<std::uint64_t>;
-
-class channel {
-public:
-    channel() {
-        if (pipe(ends_) != 0) support::give_up("no pipe");
-    }
-    ~channel() {
-        close(ends_[0]);
-        close(ends_[1]);
-    }
-    channel(const channel&) = delete;
-    channel& operator=(const channel&) = delete;
-
-    int out() const { return ends_[0]; }
-    int in() const { return ends_[1]; }
-    void put() const { EXPECT_EQ(write(ends_[1], "x", 1), 1); }
-    void get() const {
-        char byte;
-        EXPECT_EQ(read(ends_[0], &byte, 1), 1);
-    }
-
-private:
-    int ends_[2];
-};
 
 // Waits in a thread of its own until something is ready, and keeps the first item.
 struct waiting_thread {
@@ -303,7 +281,7 @@ TEST(WaitSet, TimesOutAndIsStopped) {
 }
 
 TEST(WaitSet, DescriptorsWorkBesideEvents) {
-    channel pipes[2];
+    pipe_ends pipes[2];
     auto_reset_event event;
     wait_set set;
     set.add(readable(pipes[0].out()), 10);
@@ -323,7 +301,7 @@ TEST(WaitSet, DescriptorsWorkBesideEvents) {
 }
 
 TEST(WaitSet, ADescriptorThatIsReadyIsReportedBeforeAStopOrADeadlineCounts) {
-    channel pipe;
+    pipe_ends pipe;
     pipe.put();
     wait_set set;
     set.add(readable(pipe.out()), 1);
@@ -337,7 +315,7 @@ TEST(WaitSet, ADescriptorThatIsReadyIsReportedBeforeAStopOrADeadlineCounts) {
 }
 
 TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
-    channel pipe;
+    pipe_ends pipe;
     pipe.put();
     manual_reset_event gate(true);
     wait_set set;
@@ -351,7 +329,7 @@ TEST(WaitSet, EventsAndDescriptorsTakeTurnsIfOnlyOneFits) {
 // After events have filled the result, the next wait begins with the descriptors. It does not look at the descriptors
 // again after the events.
 TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
-    channel pipe;
+    pipe_ends pipe;
     pipe.put();
     auto_reset_event event;
     wait_set set;
@@ -365,7 +343,7 @@ TEST(WaitSet, ReportsADescriptorOnceInAWaitThatBeginsWithIt) {
 
 // wait_set.hpp: of eight waits in a row that find events, one looks at the descriptors.
 TEST(WaitSet, OneOfEightWaitsReportsADescriptorHoweverBusyTheEventsAre) {
-    channel pipe;
+    pipe_ends pipe;
     pipe.put();
     manual_reset_event gates[3];
     wait_set set;
@@ -393,7 +371,7 @@ TEST(WaitSet, OneOfEightWaitsReportsADescriptorHoweverBusyTheEventsAre) {
 
 // A wait that asks what is ready now is told of everything.
 TEST(WaitSet, AWaitThatIsOverAlreadyReportsDescriptorsBesideEvents) {
-    channel pipe;
+    pipe_ends pipe;
     pipe.put();
     manual_reset_event gate(true);
     wait_set set;
@@ -404,7 +382,7 @@ TEST(WaitSet, AWaitThatIsOverAlreadyReportsDescriptorsBesideEvents) {
 
 TEST(WaitSet, EitherKindWakesAThreadThatSleepsInThePoller) {
     for (const bool by_event : {true, false}) {
-        channel pipe;
+        pipe_ends pipe;
         auto_reset_event event;
         wait_set set;
         set.add(readable(pipe.out()), 1);
@@ -421,7 +399,7 @@ TEST(WaitSet, TheFirstDescriptorReachesAThreadThatSleepsWithoutAny) {
     auto_reset_event event;
     wait_set set;
     set.add(event, 1);
-    channel pipe;
+    pipe_ends pipe;
     waiting_thread waits(set);
     set.add(readable(pipe.out()), 2);
     pipe.put();
@@ -430,7 +408,7 @@ TEST(WaitSet, TheFirstDescriptorReachesAThreadThatSleepsWithoutAny) {
 }
 
 TEST(WaitSet, TimesOutWithDescriptors) {
-    channel pipe;
+    pipe_ends pipe;
     wait_set set;
     set.add(readable(pipe.out()), 2);
     ready_item items[2];
@@ -455,7 +433,7 @@ auto_reset_event set_by_handler;
 TEST(WaitSet, ASignalHandlerThatSetsEndsAWaitWithDescriptors) {
     const support::handled_signal handled(SIGUSR1, [](int) { set_by_handler.set(); });
     constexpr int rounds = 200;
-    channel idle;
+    pipe_ends idle;
     wait_set set;
     set.add(set_by_handler, 1);
     set.add(readable(idle.out()), 2);
@@ -480,7 +458,7 @@ TEST(WaitSet, ASignalHandlerThatSetsEndsAWaitWithDescriptors) {
 
 TEST(WaitSet, RefusesWhatCannotBeAMember) {
     auto_reset_event event;
-    channel pipe;
+    pipe_ends pipe;
     wait_set set;
     ready_item item;
     EXPECT_THROW(set.add(tocsin::after(1s), 1), std::invalid_argument);
@@ -501,7 +479,7 @@ TEST(WaitSet, RefusesWhatCannotBeAMember) {
 #if TOCSIN_ON_POSIX
 TEST(WaitSet, SaysWhenThereIsNoDescriptorLeftAndIsUnchanged) {
     EXPECT_EQ(support::ending_of_child([] {
-                  channel pipe;
+                  pipe_ends pipe;
                   auto_reset_event event;
                   wait_set set;
                   set.add(event, 1);
@@ -538,7 +516,7 @@ TEST(WaitSet, OneThreadWaitsAtATime) {
 #if TOCSIN_ON_POSIX
 TEST(WaitSet, AForkedChildMayDestroyIt) {
     auto event = std::make_unique<auto_reset_event>();
-    channel pipe;
+    pipe_ends pipe;
     auto set = std::make_unique<wait_set>();
     set->add(*event, 1);
     set->add(readable(pipe.out()), 2);
@@ -598,7 +576,7 @@ struct set_with_a_descriptor {
         set.add(event, 1);
         set.add(readable(idle.out()), 2);
     }
-    channel idle;
+    pipe_ends idle;
     auto_reset_event event;
     wait_set set;
 };
@@ -660,7 +638,7 @@ std::chrono::nanoseconds burnt_in_vain(wait_set& set, tocsin::spin_policy policy
 }
 
 TEST(WaitSet, SpinsNoLongerThanThePolicySays) {
-    channel idle;
+    pipe_ends idle;
     for (const bool with_descriptor : {false, true}) {
         auto_reset_event event;
         wait_set set;
@@ -676,7 +654,7 @@ TEST(WaitSet, ReportsTheSameWhateverThePolicySays) {
     using tocsin::spin_policy;
     for (const auto& policy : {spin_policy(), spin_policy::none(), spin_policy::adaptive(50us),
                                spin_policy::fixed(1us), spin_policy::fixed(20ms)}) {
-        channel idle;
+        pipe_ends idle;
         for (const bool with_descriptor : {false, true}) {
             auto_reset_event ping;
             auto_reset_event pong;

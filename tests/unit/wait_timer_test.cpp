@@ -2,6 +2,7 @@
 // Timers as members of a wait_set: what <tocsin/wait_set.hpp> promises of them.
 #include "child.hpp"
 #include "clocks.hpp"
+#include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "system_calls.hpp"
 #include "threads.hpp"
@@ -350,23 +351,10 @@ TEST(WaitTimer, MovesCheaplyHoweverManyThereAre) {
 }
 
 #if TOCSIN_ON_POSIX
-class channel {
-public:
-    channel() { EXPECT_EQ(pipe(ends_), 0); }
-    ~channel() {
-        close(ends_[0]);
-        close(ends_[1]);
-    }
-    channel(const channel&) = delete;
-    channel& operator=(const channel&) = delete;
-    int out() const { return ends_[0]; }
-
-private:
-    int ends_[2] = {-1, -1};
-};
+using support::pipe_ends;
 
 TEST(WaitTimer, EndsASleepInThePoller) {
-    channel idle;
+    pipe_ends idle;
     wait_timer timer;
     wait_set set;
     set.add(tocsin::readable(idle.out()), 1);

@@ -4,7 +4,7 @@
 //     event      an auto event: set() wait() try_wait(). It is made in memory that is shared with children that are
 //                forked afterwards, and inherited by them, with its descriptors if it has any
 //     gate       a manual event: set() reset() wait(), if it has one
-//     lock       lock() unlock(), which survives the death of its holder, if it has one
+//     lock       acquire() unlock(), which survives the death of its holder, if it has one
 //     wait_any(event*, how many) -> which of them it has taken, if it can
 //     in_threads true if its events are those of one process, so that threads must take the place of processes
 #pragma once
@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <poll.h>
@@ -30,7 +29,12 @@
 
 namespace lab {
 
-inline constexpr std::string_view only_between = "is measured between processes";
+// The info of a contestant that has nothing but `between`.
+constexpr contestant_info only_between(contestant_info about) {
+    about.no_manual_event = about.no_auto_event = about.no_lock = about.no_address_wait =
+        "is measured between processes";
+    return about;
+}
 
 template <class Event, class Gate>
 struct tocsin_in_memory {
@@ -56,16 +60,12 @@ struct tocsin_in_memory {
 };
 
 struct tocsin_shared {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "tocsin_shared",
         .label = "tocsin, shared",
         .role = role::ours,
         .about = "shared_auto_reset_event, shared_manual_reset_event and shared_lock in shared memory",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     struct between : tocsin_in_memory<tocsin::shared_auto_reset_event, tocsin::shared_manual_reset_event> {
         struct lock {
             tocsin::shared_lock it;
@@ -78,34 +78,26 @@ struct tocsin_shared {
 };
 
 struct tocsin_in_threads {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "tocsin_in_threads",
         .label = "tocsin, in threads",
         .role = role::variant,
         .about = "tocsin's events within a process: threads do what the others' processes do",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     struct between : tocsin_in_memory<tocsin::auto_reset_event, tocsin::manual_reset_event> {
         static constexpr bool in_threads = true;
     };
 };
 
 struct shared_futex {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "shared_futex",
         .label = "shared futex",
         .role = role::peer,
         .about = "a futex word in shared memory; every set makes the system call",
         .limits =
             "re-checks after waking: set then reset may release nobody; a wake is lost with a killed sleeper",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     struct between {
         static void sleep(futex_word& word) noexcept {
             syscall(SYS_futex, &word, FUTEX_WAIT, 0, nullptr, nullptr, 0);
@@ -139,17 +131,13 @@ struct shared_futex {
 };
 
 struct shared_posix_semaphore {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "shared_posix_semaphore",
         .label = "POSIX semaphore, shared",
         .role = role::peer,
         .about = "sem_init with pshared, sem_post and sem_wait",
         .limits = "counts; can't be waited for beside anything else",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     struct between {
         class event {
         public:
@@ -168,17 +156,13 @@ struct shared_posix_semaphore {
 };
 
 struct shared_pthread_cond {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "shared_pthread_cond",
         .label = "pthread mutex + cond, shared",
         .role = role::peer,
         .about = "a flag under a robust, process-shared pthread mutex, and a process-shared condition",
         .limits = "the condition does not survive a killed waiter",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     struct between {
         class lock {
         public:
@@ -247,17 +231,13 @@ struct shared_pthread_cond {
 };
 
 struct inherited_eventfd {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "inherited_eventfd",
         .label = "eventfd, inherited",
         .role = role::peer,
         .about = "an eventfd that the child has inherited: one that came over a socket is the same open file",
         .limits = "a descriptor each; every call enters the kernel",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     struct between {
         class event {
         public:
@@ -292,17 +272,13 @@ struct inherited_eventfd {
 };
 
 struct inherited_pipe {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "inherited_pipe",
         .label = "pipe, inherited",
         .role = role::peer,
         .about = "a pipe that the child has inherited: a byte sets, reading all takes",
         .limits = "two descriptors each; every call enters the kernel",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     struct between {
         using event = pipe_event::auto_event;
         using gate = pipe_event::manual_event;
@@ -310,17 +286,13 @@ struct inherited_pipe {
 };
 
 struct system_v_semaphore {
-    static constexpr contestant_info info{
+    static constexpr contestant_info info = only_between({
         .name = "system_v_semaphore",
         .label = "System V semaphore",
         .role = role::peer,
         .about = "semop on a private set of one semaphore; as a lock with SEM_UNDO",
         .limits = "counts; every call enters the kernel; the set outlives the processes unless it is removed",
-        .no_manual_event = only_between,
-        .no_auto_event = only_between,
-        .no_lock = only_between,
-        .no_address_wait = only_between,
-    };
+    });
     static std::string missing_here() {
         const int one = semget(IPC_PRIVATE, 1, 0600);
         if (one < 0) return "this system has no System V semaphores, or no more of them";

@@ -34,8 +34,7 @@ public:
     alert& operator=(const alert&) = delete;
     // Does not wait in the child of a fork, where the threads that owe a raise don't exist.
     ~alert() {
-        if (!process_.is_of_this_process()) return;
-        raises_.wait_until_unused();
+        if (process_.is_of_this_process()) raises_.wait_until_unused();
     }
 
     // As in readable_flag. open() must be called first.

@@ -44,10 +44,9 @@
 //       moved to a later time or removed, the sleeper wakes for nothing, and looks again. So it does, once a second, if
 //       the wait's own deadline is on a clock of the user.)
 //   ready_list-8  A ready_list may have a view, for a loop that polls a flag instead of sleeping here. Whenever the
-//   lock
-//       is free, one of four things is true. A wait is under way, at the end of which the thread arms the view's alert
-//       (alert.hpp) or raises the flag. Or the flag is up. Or a thread is about to raise it. Or the alert is armed, no
-//       member is in the list, and no armed timer is due before the view's deadline of the timer's clock.
+//       lock is free, one of four things is true. A wait is under way, at the end of which the thread arms the view's
+//       alert (alert.hpp) or raises the flag. Or the flag is up. Or a thread is about to raise it. Or the alert is
+//       armed, no member is in the list, and no armed timer is due before the view's deadline of the timer's clock.
 //       legal: the flag is up although nothing is ready. Cost: a needless wait, which lowers it.
 //       illegal: a member is in the list and the flag is down, but no thread is about to raise it and none waits.
 //

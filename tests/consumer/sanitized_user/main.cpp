@@ -489,7 +489,7 @@ void race() {
     alignas(16) std::atomic<int> written = 0;
     alignas(16) int data = 0;
     const auto until = [&](int count) {
-        while (written.load(std::memory_order::relaxed) != count) std::this_thread::sleep_for(1ms);
+        while (written.load(std::memory_order::relaxed) != count) std::this_thread::yield();
     };
     const auto write = [&] {
         ++data;
