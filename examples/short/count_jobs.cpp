@@ -4,15 +4,19 @@
 #include <tocsin/wait.hpp>
 #include <tocsin/wait_group.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <thread>
 
 namespace {
 
 tocsin::wait_group jobs;
+std::atomic<int> started{0};
 std::atomic<int> worked{0};
+std::array<std::jthread, 16> threads;  // joined when the program ends
 
 void start_job(int depth);
 
@@ -23,10 +27,10 @@ void work(int depth) {
 
 void start_job(int depth) {
     jobs.add();
-    std::thread([depth] {
+    threads[static_cast<std::size_t>(started++)] = std::jthread([depth] {
         work(depth);
         jobs.done();
-    }).detach();
+    });
 }
 
 }  // namespace

@@ -57,6 +57,14 @@ private:
 #endif
 };
 
+// Starts a thread that nobody joins, for a program that ends while the thread waits. Only one thread may call it. The
+// thread is not detached: with MinGW-w64's threads, one that is detached at once may never run.
+template <class Function>
+void start_unjoined(Function run) {
+    static auto& kept = *new std::deque<std::thread>;
+    kept.emplace_back(std::move(run));
+}
+
 class thread_group {
 public:
     thread_group() = default;

@@ -351,7 +351,7 @@ TEST(BarrierDeathTest, RefusesATokenThatIsGone) {
 #if TOCSIN_CHECKED
 void destroy_with_a_waiter() {
     auto* const two = new barrier(2);
-    std::thread([two] { two->arrive_and_wait(); }).detach();
+    support::start_unjoined([two] { two->arrive_and_wait(); });
     until_parked(two, 1);
     delete two;
 }

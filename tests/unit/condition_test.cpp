@@ -774,10 +774,10 @@ TEST(ConditionDeathTest, AWordLockThatIsNotHeld) {
 void destroy_with_a_waiter() {
     static std::mutex mutex;
     auto* const one = new condition;
-    std::thread([one] {
+    support::start_unjoined([one] {
         std_lock lock(mutex);
         one->wait(lock);
-    }).detach();
+    });
     until_parked(one, 1);
     delete one;
 }

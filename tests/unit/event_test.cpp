@@ -603,7 +603,7 @@ TEST(AutoResetEvent, ManyWaitersAreEachReleasedByOneSetOfMany) {
 template <class Event>
 void destroy_with_a_waiter() {
     auto* const event = new Event;
-    std::thread([event] { event->wait(); }).detach();
+    support::start_unjoined([event] { event->wait(); });
     until_parked(event, 1);
     delete event;
 }

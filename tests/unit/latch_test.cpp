@@ -322,7 +322,7 @@ TEST(LatchDeathTest, RefusesToCountBelowZero) {
 #if TOCSIN_CHECKED
 void destroy_with_a_waiter() {
     auto* const one = new latch(1);
-    std::thread([one] { one->wait(); }).detach();
+    support::start_unjoined([one] { one->wait(); });
     until_parked(one, 1);
     delete one;
 }

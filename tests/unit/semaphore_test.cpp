@@ -535,7 +535,7 @@ TEST(SemaphoreRefuses, AFirstCountOutOfRangeIsRefused) {
 #if TOCSIN_CHECKED
 void destroy_with_a_waiter() {
     auto* const semaphore = new binary_semaphore(0);
-    std::thread([semaphore] { semaphore->acquire(); }).detach();
+    support::start_unjoined([semaphore] { semaphore->acquire(); });
     until_parked(semaphore, 1);
     delete semaphore;
 }

@@ -51,12 +51,6 @@ using tocsin::wait_timer;
 
 using tags = std::multiset<std::uint64_t>;
 
-// Whether the descriptor becomes readable within this time.
-bool is_readable(int descriptor, int milliseconds = 0) {
-    pollfd polled{descriptor, POLLIN, 0};
-    return poll(&polled, 1, milliseconds) == 1;
-}
-
 tags take(wait_set& set, std::size_t room = 16) {
     std::vector<ready_item> items(room);
     tags found;
@@ -85,6 +79,12 @@ TEST(WaitSetView, IsRefusedWhereNoDescriptorCanStandForOthers) {
     EXPECT_EQ(take(set), tags{1}) << "a refusal changes nothing";
 }
 #else
+// Whether the descriptor becomes readable within this time.
+bool is_readable(int descriptor, int milliseconds = 0) {
+    pollfd polled{descriptor, POLLIN, 0};
+    return poll(&polled, 1, milliseconds) == 1;
+}
+
 TEST(WaitSetView, IsReadableAtFirstAndNotAfterAWaitThatFindsNothing) {
     wait_set set;
     const int view = set.descriptor();

@@ -287,7 +287,7 @@ TEST(WakeListMisuse, DroppingOneIsNamed) {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     const auto with_a_waiter = [](auto drop) {
         static auto_reset_event event;
-        std::thread([] { event.wait(); }).detach();
+        support::start_unjoined([] { event.wait(); });
         until_parked(&event, 1);
         wake_list freed;
         event.set(freed);
