@@ -70,11 +70,11 @@ void expect_refusal(Object& object) {
 }
 
 TEST(WaitSetView, IsRefusedWhereNoDescriptorCanStandForOthers) {
+    auto_reset_event event(true);
     wait_set set;
     tocsin::driver driver;
     expect_refusal(set);
     expect_refusal(driver);
-    auto_reset_event event(true);
     set.add(event, 1);
     EXPECT_EQ(take(set), tags{1}) << "a refusal changes nothing";
 }
