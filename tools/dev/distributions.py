@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 from dev import needs, packages
-from dev.run import Count, one, quietly, read_log
+from dev.run import Count, one, presets, quietly, read_log
 from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, compiler_cache, say, unknown
 
 SUITES = {"debian-12": "bookworm", "debian-13": "trixie", "debian-newest": "sid"}
@@ -28,6 +28,9 @@ OF_C = {"g++": "gcc", "clang++": "clang"}
 SAYS_VERSION = {"g++": "-dumpfullversion", "clang++": "-dumpversion"}
 NOT_EXPERIMENTAL = 20  # the first libc++ with std::stop_token as it is
 WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Werror"  # no -Wshadow: one file has all scopes
+# Of programs that include the headers: every warning that this project's own builds have.
+BASE = next(each for each in presets()["configurePresets"] if each["name"] == "base")
+STRICT = f"{BASE['environment']['WARNINGS']} -Werror"
 HOME = "/srv/user"
 USER = f"{HOME}/a tree"  # the blank is meant
 TREES = {"user": USER, "root": "/srv/tree"}
@@ -255,7 +258,7 @@ def matrix(system, whole):
 def headers(system, clang):
     """The headers alone with the oldest clang, which has crashed where others compile."""
     return one(system.install(f"clang-{clang}")
-               and system.run(f"headers by clang++-{clang}", f"clang++-{clang} -std=c++20 {WARNINGS} -Iinclude "
+               and system.run(f"headers by clang++-{clang}", f"clang++-{clang} -std=c++20 {STRICT} -Iinclude "
                                                              "-fsyntax-only tests/smoke/main.cpp"))
 
 
@@ -272,7 +275,7 @@ def build_one(system, compiler, standard):
     return system.run(title, f"""set -e
 cmake -S . -B {build} -G Ninja {definitions}
 cmake --build {build}
-{compiler} -std=c++{standard} {WARNINGS} -Iinclude tests/smoke/main.cpp {build}/src/libtocsin.a -o {build}/smoke
+{compiler} -std=c++{standard} {STRICT} -Iinclude tests/smoke/main.cpp {build}/src/libtocsin.a -o {build}/smoke
 timeout 60 {build}/smoke | grep 'all well'""")
 
 
