@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 from dev import needs, packages
-from dev.run import Count, one, presets, quietly, read_log
+from dev.run import Count, Failure, counted, one, presets, quietly, read_log
 from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, compiler_cache, say, unknown
 
 SUITES = {"debian-12": "bookworm", "debian-13": "trixie", "debian-newest": "sid"}
@@ -31,6 +31,8 @@ WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Werror"  # no -Wshadow: o
 # Of programs that include the headers: every warning that this project's own builds have.
 BASE = next(each for each in presets()["configurePresets"] if each["name"] == "base")
 STRICT = f"{BASE['environment']['WARNINGS']} -Werror"
+# Clang 17 refuses this in C++23, with libstdc++ 14.
+PROBE = "#include <map>\nint main() { std::map<int, int> numbers; ++numbers[1]; }"
 HOME = "/srv/user"
 USER = f"{HOME}/a tree"  # the blank is meant
 TREES = {"user": USER, "root": "/srv/tree"}
@@ -74,7 +76,8 @@ class System:
         return FOLDER / self.name
 
     def run(self, title, script, user="user", tree=None):
-        return quietly(title, enter(self.root, script, user, tree), self.log(title), environment=self.environment())
+        done = quietly(title, enter(self.root, script, user, tree), self.log(title), environment=self.environment())
+        return done or Failure(f"{self.name}: {title}", done.output)
 
     def log(self, title):
         return f"{self.name}-{title.replace(' ', '-')}"
@@ -242,8 +245,9 @@ def matrix(system, whole):
         offered = {"g++": [default], "clang++": offered["clang++"][-1:]}
     wanted = [f"{'clang' if compiler == 'clang++' else compiler}-{version}" for compiler in offered
               for version in offered[compiler]]
-    if wanted and not system.install(*wanted):
-        return count + Count(failed=1)
+    installed = not wanted or system.install(*wanted)
+    if not installed:
+        return count + one(installed)
     for compiler, versions in offered.items():
         for version in versions:
             for standard in standards[compiler]:
@@ -263,10 +267,11 @@ def headers(system, clang):
 
 
 def build_one(system, compiler, standard):
-    """Whether it succeeded; None if the compiler does not know the standard."""
+    """Whether it succeeded; None if the compiler does not know the standard, or not with the system's libstdc++."""
     title = f"{compiler} C++{standard}"
-    if not system.says(f"{compiler} -std=c++{standard} -E -x c++ /dev/null 2> /dev/null"):
-        say(f"  {compiler} has no C++{standard}")
+    probe = f"echo {shlex.quote(PROBE)} | {compiler} -std=c++{standard} -fsyntax-only -x c++ - 2> /dev/null && echo yes"
+    if not system.says(probe):
+        say(f"  {compiler} has no C++{standard}, or can't compile a std::map in it")
         return None
     build = f"build/{compiler}-{standard}"
     definitions = (f"-DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 "
@@ -304,17 +309,15 @@ def suites_by(system, compiler, version):
     options = f"-DCMAKE_C_COMPILER={OF_C[compiler]}-{version}"
     if compiler == "clang++":
         options += " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
-    if not system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache"):
-        return Count(failed=1)
+    installed = system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache")
+    if not installed:
+        return one(installed)
     succeeded = system.run(title, f"""
 {export(compiler_cache(USER))}
 cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={name} -DCMAKE_CXX_FLAGS_DEBUG='{flags}' {options} &&
 cmake --build {folder} --target tocsin_suites -- -k0 &&
 ctest --test-dir {folder} -j {JOBS} --output-on-failure -L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'""")
-    count = system.count(title)
-    if not succeeded:
-        count.failed = max(1, count.failed)
-        count.failures = [f"{system.name}: {title}"]
+    count = counted(succeeded, system.count(title))
     system.note_count(f"suites by {name} {checked}", count)
     return count
 
@@ -336,8 +339,7 @@ def clone(system, whole):
     for user, title in (("root", "quick"), ("user", "quick by a user"), ("user", "quick again")):
         count += one(system.run(f"{title}: verbs", "./dev", user, CLONES[user]))
         succeeded = system.run(title, "./dev test quick", user, CLONES[user])
-        found = system.count(title)
-        found.failed = max(found.failed, 0 if succeeded else 1)
+        found = counted(succeeded, system.count(title))
         system.note_count(f"`{title}`" if title == "quick" else title, found)
         count += found
     return count
@@ -347,8 +349,7 @@ def stage(name):
     """A stage of ./dev test in the system, as root."""
     def run(system, whole):
         succeeded = system.run(name, f"./dev test {name}", "root")
-        count = system.count(name)
-        count.failed = max(count.failed, 0 if succeeded else 1)
+        count = counted(succeeded, system.count(name))
         system.note_count(f"`{name}`", count)
         return count
     return run
@@ -411,7 +412,7 @@ def run(names, only=None, whole=True, chosen=()):
         if system.make():
             systems.append(system)
         else:
-            count += Count(failed=1, failures=[f"{name}: debootstrap"])
+            count += Count(failed=1, failures=[Failure(f"{name}: debootstrap")])
     if chosen and systems:
         check_chosen(chosen, systems)
     steps = {**STEPS, **SLOW, **NAMED}
