@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from multiprocessing.context import SpawnProcess
 
@@ -31,7 +31,7 @@ class Board:
         self.left.release(JOBS)
 
     @contextmanager
-    def jobs(self) -> Iterator[memoryview]:
+    def jobs(self) -> Generator[memoryview, None, None]:
         with self.lock:
             if self.lock.owner_died:
                 self.lock.mark_repaired()  # each change is one byte, so the board is in order at any time

@@ -2,9 +2,10 @@
 // The Python objects over the library's objects, and what their files share.
 //
 // An object is its header, the library's object and a list of weak references; it holds no reference to another Python
-// object, so the garbage collector need not know it. (Those of shared.cpp refer to a buffer.) Everything that threads share is inside the library's objects or
-// atomic, or used inside the object's critical section only. So builds without the interpreter's lock need no further
-// lock. What belongs to one thread, such as the waits of a loop, has no such section.
+// object, so the garbage collector need not know it. (Those of shared.cpp refer to a buffer.) Everything that threads
+// share is inside the library's objects or atomic, or used inside the object's critical section only. So builds without
+// the interpreter's lock need no further lock. What belongs to one thread, such as the waits of a loop, has no such
+// section.
 #pragma once
 
 #include "barging_lock.hpp"

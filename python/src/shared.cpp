@@ -15,6 +15,9 @@
 //             that thread sets it to its own number, and sets it to 0 before it frees the lock. So a thread that
 //             compares it with its own number sees its own writes. In the child of a fork, the number is another one.
 //
+// Memory order
+//   [object]  __init__ publishes the object with a release, and each call acquires it.
+//
 // How a wait sleeps
 //   A thread that runs no signal handlers waits as a C++ thread does, on the object's own words. The main thread waits
 //   for the object as a source (blocking.cpp), so it keeps its place while handlers run. A lock is no source, because
@@ -113,7 +116,7 @@ bool attach(PyObject* self, PyObject* given, Py_ssize_t offset) {
     }
     one.buffer = buffer;
     one.offset = offset;
-    one.object.store(found, std::memory_order_release);  // with the acquire of the calls
+    one.object.store(found, std::memory_order_release);  // [object]
     return true;
 }
 
@@ -140,8 +143,7 @@ int initialise(PyObject* self, PyObject* buffer, Py_ssize_t offset) {
 // Null with an exception set if there is none.
 template <class Object>
 Object* get(PyObject* self) {
-    void* const object =
-        as<shared_object>(self).object.load(std::memory_order_acquire);  // with attach()'s release
+    void* const object = as<shared_object>(self).object.load(std::memory_order_acquire);  // [object]
     if (object == nullptr)
         PyErr_Format(PyExc_RuntimeError, "%s.__init__() was not called", Py_TYPE(self)->tp_name);
     return static_cast<Object*>(object);

@@ -9,6 +9,7 @@ been handed goes to the next waiter. Any thread may make each call. Signal handl
 
 import mmap
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from multiprocessing.process import BaseProcess
@@ -241,8 +242,9 @@ class SharedMemory:
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> None: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 @disjoint_base
 class SharedEvent:
