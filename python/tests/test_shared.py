@@ -116,6 +116,8 @@ class Child:
 class Processes(unittest.TestCase):
     def test_each_way_to_start_a_process_passes_the_objects_on(self):
         for method in multiprocessing.get_all_start_methods():
+            if method == "fork" and not support.FORKS_WITH_THREADS:
+                continue
             with self.subTest(method=method):
                 memory = tocsin.SharedMemory.anonymous(4096)
                 event, auto = tocsin.SharedEvent(), tocsin.SharedAutoResetEvent()
@@ -492,6 +494,7 @@ class Signals(unittest.TestCase):
                     one.release()
 
 
+    @unittest.skipUnless(support.FORKS_WITH_THREADS, "ThreadSanitizer: see support.py")
     def test_a_handler_that_forks_leaves_both_processes_waiting(self):
         event, children = tocsin.SharedEvent(), []
         here = os.getpid()
