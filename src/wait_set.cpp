@@ -240,7 +240,15 @@ public:
     // `whose` is the wait_set, for diagnosis.
     set_result wait(const wait_set* whose, std::span<ready_item> out, const detail::wait_options& options) {
         const single_waiter mine(is_waited_in_);
-        const view_arming after(*this);
+        view_arming after(*this);
+        const set_result result = look_or_sleep(whose, out, options);
+        after.found_any(result.count != 0);
+        return result;
+    }
+
+private:
+    set_result look_or_sleep(const wait_set* whose, std::span<ready_item> out,
+                             const detail::wait_options& options) {
         ++unlooked_;
         if (const auto ended = ready_or_over(out, options)) return *ended;
         deadline until = options.until;  // of the next sleep, which may end earlier on account of a timer
@@ -259,7 +267,6 @@ public:
         }
     }
 
-private:
     // Exists while a thread waits. Lets only one thread wait at a time.
     class single_waiter {
     public:
@@ -283,19 +290,21 @@ private:
     class view_arming {
     public:
         explicit view_arming(state& of) noexcept : of_(of) {}
-        ~view_arming() { of_.arm_view(); }
+        ~view_arming() { of_.arm_view(found_any_); }
         view_arming(const view_arming&) = delete;
         view_arming& operator=(const view_arming&) = delete;
+        void found_any(bool whether) noexcept { found_any_ = whether; }
 
     private:
         state& of_;
+        bool found_any_ = false;
     };
     view* view_if_any() const noexcept {
         return view_.load(std::memory_order_acquire);  // [set-view]
     }
-    void arm_view() noexcept {
+    void arm_view(bool found_any) noexcept {
         view* const to = view_if_any();
-        if (to == nullptr || !set_.arm_view()) return;
+        if (to == nullptr || !set_.arm_view(found_any)) return;
         // If the deadlines can't be set, the flag makes the loop wait again, which tries again.
         if (to->outside->set_deadlines(to->inside.steady, to->inside.system) != 0) to->inside.flag.raise();
     }

@@ -15,7 +15,8 @@ from pathlib import Path
 from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dev import compilers, distributions, needs, old_glibc, packages, run, stages, tree, verbs  # noqa: E402
+from dev import compilers, distributions, needs, old_glibc, packages, python_package  # noqa: E402
+from dev import run, stages, tree, verbs  # noqa: E402
 
 # Without what makes Python keep no compiled files and no output back.
 AS_USERS_HAVE_IT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -26,6 +27,14 @@ CTEST = """<testsuite>
 <testcase name="d" time="0" status="disabled"/>
 <testcase name="e" time="0" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>
 <testcase name="f" time="0" status="notrun"><skipped message="Unable to find executable"/></testcase>
+<testcase name="h.A.b" time="0" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>a.cpp:5: Skipped
+no tracing here
+</system-out></testcase>
+<testcase name="h.A.c" time="0" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>a.cpp:9: Skipped
+no tracing here
+</system-out></testcase>
 <testcase name="g" time="1" status="run"><system-out>[  PASSED  ] 7 tests.
 [  SKIPPED ] 2 tests, listed below:</system-out></testcase>
 </testsuite>
@@ -132,12 +141,13 @@ class Counts(unittest.TestCase):
             said = io.StringIO()
             with mock.patch.object(run, "LOGS", logs), mock.patch.object(run, "ROOT", logs), \
                     contextlib.redirect_stdout(said):
-                return run.read_junit(logs / "x.xml", "x-test"), said.getvalue()
+                count = run.read_junit(logs / "x.xml", "x-test")
+            return count, said.getvalue(), (logs / "x-skipped.log").read_text()
 
     def test_cases_are_counted_also_inside_of_whole_programs(self):
         count = self.read()[0]
-        self.assertEqual(run.Count(passed=8, failed=3, skipped=4), count)
-        self.assertEqual(["b", "c", "f"], count.failures)
+        self.assertEqual(run.Count(passed=8, failed=3, skipped=6), count)
+        self.assertEqual(["b", "c", "f"], [failure.name for failure in count.failures])
 
     def test_no_stage_begins_when_the_time_is_over(self):
         said = io.StringIO()
@@ -150,7 +160,7 @@ class Counts(unittest.TestCase):
 
     def test_what_failed_is_named_once_more_below_the_table(self):
         said = io.StringIO()
-        stage = stages.Stage("", lambda only: run.Count(failed=1, failures=["b"]) + run.one(False))
+        stage = stages.Stage("", lambda only: run.Count(failed=1, failures=[run.Failure("b")]) + run.one(False))
         with mock.patch.dict(stages.STAGES, {"x": stage}), contextlib.redirect_stdout(said):
             stages.run(["x"])
         self.assertIn("\nfailed in x: b\n", said.getvalue())
@@ -162,7 +172,93 @@ class Counts(unittest.TestCase):
         self.assertIn("--- c FAILED (Exception: SegFault) after 1.0 s", said)
         self.assertIn("--- f FAILED (Not Run)", said)
         self.assertIn("last words", said)
-        self.assertIn("  skipped: d\n  skipped: e\n", said)
+
+    def test_cases_are_skipped_in_one_line_for_each_reason_and_their_names_are_in_a_log(self):
+        _, said, names = self.read()
+        self.assertIn("  skipped    2: no tracing here\n  skipped    1: in e\n  skipped    1: left out here\n"
+                      "   their names: x-skipped.log\n", said)
+        self.assertIn("no tracing here: h.A.b\nno tracing here: h.A.c\n", names)
+        self.assertIn("left out here: d\n", names)
+
+    def test_the_gist_of_an_output_is_its_end_without_what_every_program_prints(self):
+        said = """Running main() from gtest_main.cc
+Note: Google Test filter = A.b
+[==========] Running 2 tests from 1 test suite.
+[----------] Global test environment set-up.
+[ RUN      ] A.a
+[       OK ] A.a (0 ms)
+[ RUN      ] A.b
+a.cpp:12: Failure
+Value of: x
+
+[  FAILED  ] A.b (3 ms)
+[----------] 1 test from A (3 ms total)
+
+[==========] 2 tests from 1 test suite ran. (3 ms total)
+[  PASSED  ] 1 test.
+[  FAILED  ] 1 test, listed below:
+[  FAILED  ] A.b
+
+ 1 FAILED TEST
+"""
+        self.assertEqual(["[ RUN      ] A.b", "a.cpp:12: Failure", "Value of: x", "[  FAILED  ] A.b (3 ms)",
+                          "[  FAILED  ] A.b"], run.gist(said))
+
+    def test_the_gist_of_a_long_output_also_shows_where_the_failure_begins(self):
+        noise = [f"line {number}" for number in range(100)]
+        for begins in ("==1==ERROR: AddressSanitizer: heap-use-after-free", "WARNING: ThreadSanitizer: data race",
+                       "a.cpp:3:7: error: expected ';'", "a.cpp:3: Failure", "FAIL: test_x (a.A)",
+                       "FAILED: [code=1] a.cpp.o"):
+            with self.subTest(begins):
+                found = run.gist("\n".join([*noise, begins, *noise]))
+                self.assertEqual([begins, *noise[:8], "...", *noise[-5:]], found)
+        self.assertEqual(noise[-15:], run.gist("\n".join(noise)))
+        self.assertEqual([200, 200], [len(line) for line in run.gist(f"{'x' * 200}\n{'y' * 201}")])
+        self.assertEqual([], run.gist(""))
+
+    def test_below_the_table_some_failures_of_each_stage_say_what_they_printed(self):
+        def failing(name, number):
+            failures = [run.Failure(f"{name}{each}", f"output of {name}{each}") for each in range(number)]
+            return stages.Stage("", lambda only: run.Count(failed=number, failures=failures))
+        said = io.StringIO()
+        with mock.patch.dict(stages.STAGES, {"x": failing("x", 20), "y": failing("y", 2)}), \
+                contextlib.redirect_stdout(said):
+            stages.run(["x", "y"])
+        table, shown = said.getvalue().split("\nall ")
+        self.assertNotIn("output of", table)
+        self.assertEqual([f"output of {name}" for name in
+                          ("x0", "y0", "x1", "y1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9")],
+                         re.findall("output of .*", shown))
+        self.assertIn("\nx: x0\n  output of x0\n", shown)
+        self.assertRegex(shown, "(?s)and 10 more, whose output is in build/logs\n\nfailed in x: x0, .*\nfailed in y: y0, y1\n"
+                                r"0 passed, 22 failed\n\Z")
+
+    def test_a_step_that_fails_is_a_failure_with_its_output(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(run, "LOGS", Path(folder)), \
+                mock.patch.object(run, "ROOT", Path(folder)), contextlib.redirect_stdout(io.StringIO()):
+            self.assertIs(True, run.quietly("good", ["true"], "good"))
+            bad = run.quietly("bad", ["sh", "-c", "echo why; exit 1"], "bad")
+            self.assertFalse(bad)
+            self.assertEqual(run.Failure("bad", "why\n"), bad)
+            self.assertEqual([bad], run.one(bad).failures)
+            script = run.run_script("script", ["sh", "-c", "echo 3 passed, 0 failed; exit 1"], "script")
+        self.assertEqual((run.Count(3, 1), ["script"]), (script, [each.name for each in script.failures]))
+
+    def test_a_case_of_the_python_package_that_failed_has_its_own_output(self):
+        rule, line = "=" * 70, "-" * 70
+        text = f"{rule}\nFAIL: test_a (a.A)\n{line}\nwhy a\n\n{rule}\nERROR: test_b (a.A)\n{line}\nwhy b\n\n{line}\nRan 5 tests in 1 s\n"
+        with mock.patch.object(python_package, "quietly", return_value=run.Failure("tests")), \
+                mock.patch.object(python_package, "read_log", return_value=text):
+            count = python_package.run_tests("3.11", "python3", {})
+        self.assertEqual(run.Count(3, 2), count)
+        self.assertEqual([("test_a", "why a"), ("test_b", "why b")],
+                         [(each.name, run.gist(each.output)[-1]) for each in count.failures])
+
+    def test_a_preset_that_does_not_build_names_the_step(self):
+        step = run.Failure("build", "a.cpp:1: error: no")
+        with mock.patch.object(run, "configure", return_value=True), mock.patch.object(run, "build", return_value=step):
+            count = run.run_workflow("dev")
+        self.assertEqual((run.Count(failed=1), [step]), (count, count.failures))
 
 
 class Presets(unittest.TestCase):

@@ -14,25 +14,21 @@ using model::run;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-void sleep_until_readable() {
-    while (the_flag.load(relaxed) == flag_down) (void)model::futex_wait(&the_flag, flag_down);
-}
-
-// A loop that runs until it has been told of the last reason. With `edges` it calls try_wait() until there is nothing
-// to take.
-void loop(pollable& view, const atomic<int>& given, int last, bool edges) {
+// A loop that runs until it has been told of the last reason. If it reports only changes, it calls try_wait() until
+// there is nothing to take.
+void loop(pollable& view, const atomic<int>& given, int last, reports which) {
     for (int seen = 0; seen != last;) {
-        sleep_until_readable();
+        sleep_until_raised(which);
         while (view.try_wait()) {
             seen = given.load(relaxed);
-            if (!edges) break;
+            if (which == reports::levels) break;
         }
     }
 }
 
 TEST(pollable_model, NoSetIsOverlooked) {
-    for (const bool edges : {false, true}) {
-        holds_within(2, [edges](run& r) {
+    for (const reports which : {reports::levels, reports::changes}) {
+        holds_within(2, [which](run& r) {
             auto_reset_event event;
             pollable view(event);
             atomic<int> given{0};
@@ -42,7 +38,7 @@ TEST(pollable_model, NoSetIsOverlooked) {
                     event.set();
                 }
             });
-            r.spawn("loop", [&] { loop(view, given, 3, edges); });
+            r.spawn("loop", [&] { loop(view, given, 3, which); });
             r.join_all();
         });
     }
@@ -64,7 +60,7 @@ TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake) {
         });
         r.spawn("loop", [&] {
             const bool seen = view.try_wait() && given.load(relaxed) == 1;
-            if (!seen) loop(view, given, 1, false);
+            if (!seen) loop(view, given, 1, reports::levels);
         });
         r.join_all();
     });

@@ -27,20 +27,20 @@ std::size_t look(wait_set& set, std::size_t room = 2) {
     return set.wait({.until = passed, .spin = sleep_at_once}, std::span(found).first(room)).count;
 }
 
-// Runs until it has been told of the last reason. With `edges` it waits until there is nothing to take.
-void loop(wait_set& set, const atomic<int>& given, int last, bool edges) {
+// Runs until it has been told of the last reason. If it reports only changes, it waits until there is nothing to take.
+void loop(wait_set& set, const atomic<int>& given, int last, reports which) {
     for (int seen = 0; seen != last;) {
-        sleep_until_readable();
+        sleep_until_readable(which);
         while (look(set) != 0) {
             seen = given.load(relaxed);
-            if (!edges) break;
+            if (which == reports::levels) break;
         }
     }
 }
 
 TEST_F(wait_set_view_model, NoSetIsOverlooked) {
-    for (const bool edges : {false, true}) {
-        holds_within(2, [edges](run& r) {
+    for (const reports which : {reports::levels, reports::changes}) {
+        holds_within(2, [which](run& r) {
             auto_reset_event event;
             wait_set set;
             set.add(event, 1);
@@ -52,7 +52,7 @@ TEST_F(wait_set_view_model, NoSetIsOverlooked) {
                     event.set();
                 }
             });
-            r.spawn("loop", [&] { loop(set, given, 2, edges); });
+            r.spawn("loop", [&] { loop(set, given, 2, which); });
             r.join_all();
         });
     }
@@ -101,17 +101,41 @@ TEST_F(wait_set_view_model, WhatAWaitLeavesBehindKeepsTheDescriptorReadable) {
 
 // An event that is set joins while the loop is about to sleep.
 TEST_F(wait_set_view_model, AMemberThatIsReadyWhenItJoinsIsSeen) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event(true);
-        wait_set set;
-        (void)set.descriptor();
-        r.spawn("adder", [&] { set.add(event, 1); });
-        r.spawn("loop", [&] {
-            do sleep_until_readable();
-            while (look(set) == 0);
+    for (const reports which : {reports::levels, reports::changes}) {
+        holds_within(2, [which](run& r) {
+            auto_reset_event event(true);
+            wait_set set;
+            (void)set.descriptor();
+            r.spawn("adder", [&] { set.add(event, 1); });
+            r.spawn("loop", [&] {
+                do sleep_until_readable(which);
+                while (look(set) == 0);
+            });
+            r.join_all();
         });
-        r.join_all();
-    });
+    }
+}
+
+// A thread takes the token of which the loop was told. The next set() comes while the loop's wait finds nothing.
+TEST_F(wait_set_view_model, ASetAfterATokenThatAnotherThreadTookIsSeen) {
+    for (const reports which : {reports::levels, reports::changes}) {
+        holds_within(2, [which](run& r) {
+            auto_reset_event event;
+            wait_set set;
+            set.add(event, 1);
+            (void)set.descriptor();
+            (void)look(set);
+            atomic<int> given{0};
+            r.spawn("setter", [&] {
+                event.set();
+                (void)event.try_wait();
+                given.store(1, relaxed);
+                event.set();
+            });
+            r.spawn("loop", [&] { loop(set, given, 1, which); });
+            r.join_all();
+        });
+    }
 }
 
 TEST_F(wait_set_view_model, ATimerThatIsArmedIsSeen) {

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from check_text import NOT_OURS
 from dev.needs import tool
-from dev.run import Count, configure, one, quietly
+from dev.run import Failure, configure, one, quietly
 from dev.tree import BUILD, JOBS, ROOT, TOOLS, cpp_files, say
 
 STD_CALLS = TOOLS / "std_calls"
@@ -71,10 +71,11 @@ def on_all(title, sources, command_of):
 
     with ThreadPoolExecutor(JOBS) as pool:
         bad = [result for result in pool.map(run, sources) if result.returncode != 0]
-    for result in bad:
-        say(result.stdout + result.stderr)
+    outputs = [result.stdout + result.stderr for result in bad]
+    for output in outputs:
+        say(output)
     say(f"  {title:<12} {time.monotonic() - began:6.1f} s  {'FAILED' if bad else 'ok'}")
-    return one(not bad)
+    return one(not bad or Failure(title, "\n".join(outputs)))
 
 
 def std_calls_config():
@@ -94,16 +95,19 @@ def sample_is_refused(command):
     output = subprocess.run([*command, sample, "--", "-std=c++20"], cwd=ROOT, capture_output=True, text=True,
                             check=False).stdout
     found = sorted({int(line) for line in re.findall(r"sample\.cpp:(\d+):\d+: warning: namespace std has", output)})
-    if found != wanted:
-        say(f"  {sample.relative_to(ROOT)}: the check of calls finds lines {found} instead of {wanted}\n{output}")
-    return one(found == wanted)
+    if found == wanted:
+        return one(True)
+    wrong = f"  {sample.relative_to(ROOT)}: the check of calls finds lines {found} instead of {wanted}"
+    say(f"{wrong}\n{output}")
+    return one(Failure("std calls", f"{output}\n{wrong}"))
 
 
 def clang_tidy(preset, choose):
     """Static analysis of the sources that `choose` names once the preset is configured."""
     program = tool("clang-tidy")
-    if not configure(preset):
-        return Count(failed=1)
+    configured = configure(preset)
+    if not configured:
+        return one(configured)
     sources = choose(preset)
     refuse = ["-p", BUILD / preset, "--warnings-as-errors=*"]
     calls = std_calls_config()
@@ -138,7 +142,7 @@ def lifetimes():
     for text in bad:
         say(text)
     say(f"  {'lifetimes':<12} {time.monotonic() - began:6.1f} s  {'FAILED' if bad else 'ok'}")
-    return one(not bad)
+    return one(not bad or Failure("lifetimes", "\n".join(bad)))
 
 
 def check():

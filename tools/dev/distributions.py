@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 from dev import needs, packages
-from dev.run import Count, one, quietly, read_log
+from dev.run import Count, Failure, counted, one, quietly, read_log
 from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, compiler_cache, say
 
 SUITES = {"debian-12": "bookworm", "debian-13": "trixie", "debian-newest": "sid"}
@@ -68,7 +68,8 @@ class System:
         return FOLDER / self.name
 
     def run(self, title, script, user="user", tree=None):
-        return quietly(title, enter(self.root, script, user, tree), self.log(title), environment=self.environment())
+        done = quietly(title, enter(self.root, script, user, tree), self.log(title), environment=self.environment())
+        return done or Failure(f"{self.name}: {title}", done.output)
 
     def log(self, title):
         return f"{self.name}-{title.replace(' ', '-')}"
@@ -232,8 +233,9 @@ def matrix(system, whole):
         offered = {"g++": [default], "clang++": offered["clang++"][-1:]}
     wanted = [f"{'clang' if compiler == 'clang++' else compiler}-{version}" for compiler in offered
               for version in offered[compiler]]
-    if not system.install(*wanted):
-        return count + Count(failed=1)
+    installed = system.install(*wanted)
+    if not installed:
+        return count + one(installed)
     for compiler, versions in offered.items():
         good = []
         for version in versions:
@@ -286,17 +288,15 @@ def suites(compiler):
         options = f"-DCMAKE_C_COMPILER={OF_C[compiler]}-{version}"
         if compiler == "clang++":
             options += " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
-        if not system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache"):
-            return Count(failed=1)
+        installed = system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache")
+        if not installed:
+            return one(installed)
         succeeded = system.run(title, f"""
 {export(compiler_cache(USER))}
 cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={newest} -DCMAKE_CXX_FLAGS_DEBUG='{flags}' {options} &&
 cmake --build {folder} --target tocsin_suites -- -k0 &&
 ctest --test-dir {folder} -j {JOBS} --output-on-failure -L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'""")
-        count = system.count(title)
-        if not succeeded:
-            count.failed = max(1, count.failed)
-            count.failures = [f"{system.name}: {title}"]
+        count = counted(succeeded, system.count(title))
         system.note_count(f"suites by {newest} {checked}", count)
         return count
     return run
@@ -319,8 +319,7 @@ def clone(system, whole):
     for user, title in (("root", "quick"), ("user", "quick by a user"), ("user", "quick again")):
         count += one(system.run(f"{title}: verbs", "./dev", user, CLONES[user]))
         succeeded = system.run(title, "./dev test quick", user, CLONES[user])
-        found = system.count(title)
-        found.failed = max(found.failed, 0 if succeeded else 1)
+        found = counted(succeeded, system.count(title))
         system.note_count(f"`{title}`" if title == "quick" else title, found)
         count += found
     return count
@@ -330,8 +329,7 @@ def stage(name):
     """A stage of ./dev test in the system, as root."""
     def run(system, whole):
         succeeded = system.run(name, f"./dev test {name}", "root")
-        count = system.count(name)
-        count.failed = max(count.failed, 0 if succeeded else 1)
+        count = counted(succeeded, system.count(name))
         system.note_count(f"`{name}`", count)
         return count
     return run
@@ -368,7 +366,7 @@ def run(names, only=None, whole=True):
         system = System(name, SUITES[name])
         say(f" {name} ({system.suite}):")
         if not system.make():
-            count += Count(failed=1, failures=[f"{name}: debootstrap"])
+            count += Count(failed=1, failures=[Failure(f"{name}: debootstrap")])
             continue
         for step, function in steps.items():
             count += function(system, whole)

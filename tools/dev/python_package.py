@@ -11,7 +11,7 @@ import tarfile
 from pathlib import Path
 
 from dev.needs import python_with
-from dev.run import Count, fresh_if_moved, one, quietly, read_log, run_script
+from dev.run import Count, Failure, fresh_if_moved, one, quietly, read_log, run_script
 from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, say
 
 SOURCE = ROOT / "python"
@@ -49,14 +49,15 @@ def interpreters():
 
 
 def build(name, program, options=()):
-    """Builds the package for an interpreter, and returns the folder to import it from; None if that fails."""
+    """Builds the package for an interpreter, and returns the folder to import it from, or a Failure."""
     folder = BUILD / "python" / name
     log = f"python-{name}"
     configured = quietly("configure", ["cmake", "-S", SOURCE, "-B", folder, "-G", "Ninja",
                                        *fresh_if_moved(folder, SOURCE), f"-DPython_EXECUTABLE={program}",
                                        "-DCMAKE_BUILD_TYPE=Release", *options], log)
-    if not configured or not quietly("build", ["cmake", "--build", folder, "--", f"-j{JOBS}"], log):
-        return None
+    built = configured and quietly("build", ["cmake", "--build", folder, "--", f"-j{JOBS}"], log)
+    if not built:
+        return built
     site = folder / "site"
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(SOURCE / "tocsin", site / "tocsin", ignore=shutil.ignore_patterns("__pycache__"))
@@ -79,10 +80,11 @@ def run_tests(name, program, environment, chosen=("discover", "-s", SOURCE / "te
     text = read_log(log)
     say_not_run(name, r"skipped '(NOT RUN.*?)'", text)
     ran = re.search(r"^Ran (\d+) tests?", text, re.MULTILINE)
-    failures = re.findall(r"^(?:FAIL|ERROR): (\S+)", text, re.MULTILINE)
+    failures = [Failure(name, output) for output, name in
+                re.findall(r"^((?:FAIL|ERROR): (\S+).*?)(?=^={70}$|^-{70}\nRan |\Z)", text, re.MULTILINE | re.DOTALL)]
     skipped = re.search(r"skipped=(\d+)", text)
     if ran is None or (not good and not failures):
-        return Count(failed=1)
+        return one(good)
     number_skipped = int(skipped[1]) if skipped else 0
     return Count(int(ran[1]) - len(failures) - number_skipped, len(failures), number_skipped, failures)
 
@@ -96,7 +98,7 @@ def preferred():
     name = f"{PREFERRED[0]}.{PREFERRED[1]}"
     name = name if name in found else next(iter(found))
     site = build(name, found[name])
-    return Count(failed=1) if site is None else run_tests(name, found[name], {"PYTHONPATH": str(site)})
+    return run_tests(name, found[name], {"PYTHONPATH": str(site)}) if site else one(site)
 
 
 def unpacked_sdist(python):

@@ -7,10 +7,21 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as xml
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 
 from dev.tree import BUILD, ENVIRONMENT, JOBS, LOGS, ROOT, say
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What failed, and what it printed. It is false, as the result of a step that succeeded is true."""
+    name: str
+    output: str = ""
+
+    def __bool__(self):
+        return False
 
 
 @dataclass
@@ -18,7 +29,7 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
-    failures: list[str] = field(default_factory=list, compare=False)  # the names of those that failed, where known
+    failures: list[Failure] = field(default_factory=list, compare=False)  # those that failed, where known
 
     def __add__(self, other):
         return Count(self.passed + other.passed, self.failed + other.failed,
@@ -30,11 +41,41 @@ class Count:
 
 
 def one(succeeded):
-    return Count(passed=1) if succeeded else Count(failed=1)
+    """The count of one step, which was true, or false, or a Failure that says what it printed."""
+    if succeeded:
+        return Count(passed=1)
+    return Count(failed=1, failures=[succeeded] if isinstance(succeeded, Failure) else [])
+
+
+def counted(succeeded, count):
+    """The count that a step printed, which failed if the step did."""
+    if not succeeded:
+        count.failed = max(1, count.failed)
+        count.failures = [succeeded]
+    return count
 
 
 def tail(text):
     return "\n".join(text.strip().splitlines()[-100:])
+
+
+# Lines that are in the output of each GoogleTest program, and say nothing of what failed.
+FRAME = re.compile(r"\[-{10}\]|\[={10}\]|\[       OK \]|\[  PASSED  \]|\[  FAILED  \] \d+ test|Note: Google Test filter"
+                   r"|Running main\(\)| *\d+ FAILED TEST|$")
+# Lines at which a compiler, a sanitizer, GoogleTest or Python begins to say what failed.
+SAYS_WHAT = re.compile(r"\berror: |: Failure$|(ERROR|WARNING): \w+Sanitizer|runtime error: |(FAIL|ERROR): |Traceback|FAILED: ")
+
+
+def gist(text, most=15, widest=200):
+    """The lines of an output that say most: its last ones, and where they are far from it, where the failure begins."""
+    lines = [line for line in text.splitlines() if not FRAME.match(line)]
+    passed = {name for name in re.findall(r"^\[       OK \] (\S+)", text, re.MULTILINE)}
+    lines = [line for line in lines if not (line.startswith("[ RUN ") and line.split()[-1] in passed)]
+    first = next((index for index, line in enumerate(lines) if SAYS_WHAT.search(line)), len(lines))
+    if first < len(lines) - most:
+        last = most // 3
+        lines = [*lines[first:first + most - last - 1], "...", *lines[-last:]]
+    return [line if len(line) <= widest else f"{line[:widest - 4]} ..." for line in lines[-most:]]
 
 
 def read_log(name):
@@ -48,7 +89,7 @@ def as_typed(command):
 
 
 def quietly(title, command, log, show_failure=True, environment=None):
-    """Runs a command with its output in a log of that name; shows the end of it only on failure."""
+    """Runs a command with its output in a log of that name; shows the end of it only on failure. True, or a Failure."""
     LOGS.mkdir(parents=True, exist_ok=True)
     path = LOGS / f"{log}.log"
     began = time.monotonic()
@@ -60,18 +101,14 @@ def quietly(title, command, log, show_failure=True, environment=None):
         say(f"$ {as_typed(command)}")
         say(tail(read_log(log)))
         say(f"(exit code {code}; all of it in {path.relative_to(ROOT)})")
-    return code == 0
+    return code == 0 or Failure(title, read_log(log))
 
 
 def run_script(title, command, log, environment=None):
     """A stage that is one command. If it ends by counting (`N passed, N failed`), its count is taken."""
     succeeded = quietly(title, command, log, environment=environment)
     counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", read_log(log), re.MULTILINE)
-    count = Count(*(int(number or 0) for number in counts[-1])) if counts else one(succeeded)
-    if not succeeded:
-        count.failed = max(1, count.failed)
-        count.failures = [title]
-    return count
+    return counted(succeeded, Count(*(int(number or 0) for number in counts[-1])) if counts else one(succeeded))
 
 
 # The steps of CMake's presets
@@ -143,9 +180,11 @@ def run_workflow(name, only=None, before_test=None, definitions=()):
     `only` is a regular expression for the names of cases; `before_test` is called when all is built; `definitions` are
     options of the step that configures."""
     for kind, preset in steps_of(name):
-        if kind == "configure" and not configure(preset, *definitions) or kind == "build" and not build(preset):
-            return Count(failed=1)
-        if kind == "test":
+        if kind != "test":
+            done = configure(preset, *definitions) if kind == "configure" else build(preset)
+            if not done:
+                return one(done)
+        else:
             if before_test:
                 before_test()
             return run_ctest(preset, *(["-R", only] if only else []))
@@ -160,7 +199,7 @@ def run_ctest(preset, *arguments):
     count = read_junit(junit, log) if junit.exists() else Count()
     if not succeeded and count.failed == 0:  # no test found, or ctest itself failed
         say(tail(read_log(log)))
-        count.failed = 1
+        count += one(succeeded)
     return count
 
 
@@ -182,21 +221,43 @@ def why_failed(case, log):
             f"all output is in {(LOGS / log).relative_to(ROOT)}.log")
 
 
+def why_skipped(case):
+    """The reason that a program of GoogleTest gave, else whether the case is left out here, else where it is."""
+    said = re.search(r": Skipped\n(.+)", case.findtext("system-out") or "")
+    if said:
+        return said[1]
+    return "left out here" if case.get("status") == "disabled" else f"in {case.get('name').partition('.')[0]}"
+
+
+def say_skipped(cases, preset):
+    """One line for each reason; all names are in a log."""
+    names = defaultdict(list)
+    for case in cases:
+        names[why_skipped(case)].append(case.get("name"))
+    for reason, several in sorted(names.items(), key=lambda each: (-len(each[1]), each[0])):
+        say(f"  skipped {len(several):4}: {reason}"[:200])
+    if names:
+        path = LOGS / f"{preset}-skipped.log"
+        path.write_text("".join(f"{reason}: {name}\n" for reason, several in names.items() for name in several))
+        say(f"  {'their names':>12}: {path.relative_to(ROOT)}")
+
+
 def read_junit(path, log):
-    """Counts the cases of a ctest run; prints the output of those that failed and the names of those skipped."""
+    """Counts the cases of a ctest run; prints the output of those that failed and why how many were skipped."""
     count, skipped = Count(), []
     for case in xml.parse(path).getroot().iter("testcase"):
         skip = case.find("skipped")
+        output = case.findtext("system-out") or ""
         if case.get("status") == "run":
-            count += cases_in(case.findtext("system-out") or "") or Count(passed=1)
+            count += cases_in(output) or Count(passed=1)
         elif case.get("status") == "disabled" or (
                 skip is not None and (skip.get("message") or "").startswith("SKIP_")):
             count.skipped += 1
-            skipped.append(case.get("name"))
+            skipped.append(case)
         else:
-            count += Count(failed=1, failures=[case.get("name")])
-            say(why_failed(case, log))
-            say(tail(case.findtext("system-out") or ""))
-    for name in skipped:
-        say(f"  skipped: {name}")
+            how = why_failed(case, log)
+            count += one(Failure(case.get("name"), f"{output}\n{how}"))
+            say(how)
+            say(tail(output))
+    say_skipped(skipped, path.stem)
     return count

@@ -3,10 +3,11 @@
 
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from dev import checks, compilers, copies, distributions, needs, old_glibc, packages, python_package
-from dev.run import Count, one, quietly, run_script, run_workflow
+from dev.run import Count, gist, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
 
@@ -271,8 +272,28 @@ def run(names, only=None, minutes=float("inf")):
     for name, count, seconds in rows:
         say(f"{name:<14} {seconds:8.1f} {count.passed:7} {count.failed:7} {count.skipped:8}")
     say(f"{'all':<14} {sum(seconds for _, _, seconds in rows):8.1f}")
-    for name, count, _ in rows:  # here, because a page that keeps a part of the output keeps its end
+    # From here on once more, because a page that keeps a part of the output keeps its end.
+    say_gists([(name, failure) for name, count, _ in rows for failure in count.failures])
+    for name, count, _ in rows:
         if count.failed:
-            say(f"failed in {name}: {', '.join(count.failures) or 'its own output says what'}")
+            names = [failure.name for failure in count.failures]
+            say(f"failed in {name}: {', '.join(names) or 'its own output says what'}")
     say(str(total))
     return total
+
+
+def say_gists(failures, most=12):
+    """What some of these pairs of a stage and a Failure printed: the first of each stage, then the second of each."""
+    seen = Counter()
+    turns = []
+    for name, failure in failures:
+        turns.append((seen[name], name, failure))
+        seen[name] += 1
+    for _, name, failure in sorted(turns, key=lambda turn: turn[0])[:most]:
+        say(f"\n{name}: {failure.name}")
+        for line in gist(failure.output):
+            say(f"  {line}")
+    if len(failures) > most:
+        say(f"\nand {len(failures) - most} more, whose output is in build/logs")
+    if failures:
+        say("")

@@ -47,8 +47,12 @@
 //       lock is free, one of four things is true. A wait is under way, at the end of which the thread arms the view's
 //       alert (alert.hpp) or raises the flag. Or the flag is up. Or a thread is about to raise it. Or the alert is
 //       armed, no member is in the list, and no armed timer is due before the view's deadline of the timer's clock.
+//       A loop may report only changes. Such a loop sleeps only after a wait that found nothing. So the end of such a
+//       wait lowers the flag even if the flag is to stay up, and raises it again.
 //       legal: the flag is up although nothing is ready. Cost: a needless wait, which lowers it.
 //       illegal: a member is in the list and the flag is down, but no thread is about to raise it and none waits.
+//       illegal: a member is in the list, and the last wait found nothing, but no thread has raised the flag since that
+//       wait's last look, and none is about to.
 //
 // No lost wake-up: a set() offers the source under the bucket's lock. If it finds a sleeper, it claims the sleeper. If
 // not, it makes the member ready. If begin_sleep() takes the lock of the ready_list after the set(), it finds that
@@ -215,12 +219,13 @@ void ready_list::show_to(view& from_now_on) noexcept {
     view_ = &from_now_on;
 }
 
-bool ready_list::arm_view() noexcept {
+bool ready_list::arm_view(bool found_any) noexcept {
     view* to = nullptr;
     {
         const guard here(*this);
         to = view_;
-        if (!ready_.empty() && !to->flag.is_armed()) return false;  // the flag is up, or will be
+        // Otherwise the flag is up, or will be, and a loop that reports only changes waits again.
+        if (found_any && !ready_.empty() && !to->flag.is_armed()) return false;
     }
     to->flag.lower();
     {

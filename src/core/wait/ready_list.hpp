@@ -169,9 +169,10 @@ public:
     // later than `until`.
     bool begin_sleep(sleeper& self, const deadline& until) noexcept;
     void end_sleep(sleeper& self) noexcept;
-    // For a ready_list that has a view. Lowers the view's flag if nothing is ready, and returns whether the view is
-    // armed now. Then the loop must look again at the view's deadlines.
-    bool arm_view() noexcept;
+    // For a ready_list that has a view, at the end of a wait. Lowers the view's flag if nothing is ready, and returns
+    // whether the view is armed now. Then the loop must look again at the view's deadlines. `found_any`: whether the
+    // wait found something, so that a loop that reports only changes waits again.
+    bool arm_view(bool found_any) noexcept;
 
 private:
     friend class source_member;

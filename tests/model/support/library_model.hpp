@@ -27,12 +27,18 @@ inline unsigned processors = 1;
 
 inline constexpr spin_policy sleep_at_once = spin_policy::none();
 
-// The one readable_flag (platform/poller/readable_flag.hpp) of a model: down, up or closed. It orders nothing, whereas
-// those of real systems do.
+// The one readable_flag (platform/poller/readable_flag.hpp) of a model. It is down, up, up and reported to a loop that
+// reports only changes, or closed. It orders nothing, whereas those of real systems do.
 inline constexpr std::uint32_t flag_down = 0;
 inline constexpr std::uint32_t flag_up = 1;
-inline constexpr std::uint32_t flag_closed = 2;
+inline constexpr std::uint32_t flag_up_and_reported = 2;
+inline constexpr std::uint32_t flag_closed = 3;
 inline constinit model::atomic<std::uint32_t> the_flag{flag_closed};
+
+// How a loop polls: as poll() does, or as epoll does with EPOLLET.
+enum class reports { levels, changes };
+// A loop's sleep. With `changes`, each raise ends one sleep at most.
+void sleep_until_raised(reports which);
 
 // Of each thread of a run (platform/shared_table/thread_slots.hpp).
 inline void* slots[64][platform::thread_slots] = {};

@@ -51,10 +51,8 @@ protected:
     ~modelled_view_test() override { make_poll_set = nullptr; }
 };
 
-inline void sleep_until_readable() {
-    if (timer_is_set) return;
-    while (the_flag.load(std::memory_order_relaxed) == flag_down)
-        (void)model::futex_wait(&the_flag, flag_down);
+inline void sleep_until_readable(reports which = reports::levels) {
+    if (!timer_is_set) sleep_until_raised(which);
 }
 
 }  // namespace tocsin::library_model

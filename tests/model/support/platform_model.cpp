@@ -32,6 +32,20 @@ background_threads::background_threads() noexcept {
 }
 background_threads::~background_threads() { has_background_threads = false; }
 
+void sleep_until_raised(reports which) {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    for (;;) {
+        std::uint32_t seen = flag_up;
+        if (which == reports::changes) {
+            if (the_flag.compare_exchange_strong(seen, flag_up_and_reported, relaxed, relaxed)) return;
+        } else {
+            seen = the_flag.load(relaxed);
+            if (seen != flag_down) return;
+        }
+        (void)model::futex_wait(&the_flag, seen);
+    }
+}
+
 }  // namespace library_model
 
 namespace platform {
