@@ -8,9 +8,9 @@ import time
 from tocsin import _core
 
 
-# In the child of a fork with threads, the runtime of ThreadSanitizer runs no signal handler, because it puts each signal
-# off until its next interceptor, and these are off there. And it ends a process that starts a thread there. Python
-# without our module shows this, too.
+# In the child of a fork with threads, the runtime of ThreadSanitizer runs no signal handler: it puts each signal off
+# until its next interceptor, and these are off there. It also ends a process that starts a thread there. Python does
+# so without our module, too.
 FORKS_WITH_THREADS = not hasattr(ctypes.CDLL(None), "__tsan_init")
 
 

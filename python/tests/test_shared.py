@@ -446,7 +446,7 @@ class Signals(unittest.TestCase):
             raise KeyboardInterrupt
 
     def every(self):
-        """(the object, whether its main thread may be in the second sleep)"""
+        """(an object, the process that has it or None)"""
         lock, told = tocsin.SharedLock(), tocsin.SharedEvent()
         with Child(hold_for_ever, lock, told) as child:
             self.assertTrue(told.wait(60))
