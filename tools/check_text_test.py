@@ -94,8 +94,8 @@ class Words(TextCase):
         for name in ("src/a.cpp", "tests/unit/a_test.cpp", "lab/worker/a.cpp", "lab/worker/a.rs", "examples/a.cpp"):
             self.assertIn("goes on", "\n".join(complaints({name: "// It goes on.\n"})))
 
-    def test_the_names_in_a_toml_file_are_prose(self):
-        self.assert_one({"tests/a.toml": 'name = "a thread goes on"\nold = "it goes on"\n'}, "tests/a.toml:1:")
+    def test_the_names_of_mutants_are_prose(self):
+        self.assert_one({"tests/a.toml": 'P1."a thread goes on" = "it goes on"\n'}, "tests/a.toml:1:")
 
 
 class TypedTests(TextCase):

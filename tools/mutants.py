@@ -53,18 +53,22 @@ def toml(name):
     return tomllib.loads((MODEL / name).read_text())
 
 
-# In generated.toml: a piece of code that is deleted, or replaced by another.
-CHANGE = re.compile(r"\[-(.*?)-\](?:\{\+(.*?)\+\})?")
+# In a mutant's text: a piece of code that is deleted, replaced by another, or added.
+CHANGE = re.compile(r"\[-(.*?)-\](?:\{\+(.*?)\+\})?|\{\+(.*?)\+\}", re.DOTALL)
+RUN = re.compile(r"(\w+)(?: with (\d+) buckets)?(:.*)")
 
 
-def generated():
-    """The mutants that operators make from the sources."""
-    for file, runs in toml("generated.toml").items():
+def mutants_of(tables):
+    """The mutants of a file: FILE, then the run, then the proof; then named texts, or a list of texts."""
+    for file, runs in tables.items():
         for run, proofs in runs.items() if file != "not_planted" else ():
+            test, buckets, cases = RUN.fullmatch(run).groups()
             for proof, texts in proofs.items():
-                for text in texts:
-                    yield {"name": f"`{text}` ({run})", "proof": proof, "file": file, "run": run,
-                           "old": CHANGE.sub(r"\1", text), "new": CHANGE.sub(lambda change: change[2] or "", text)}
+                named = texts.items() if isinstance(texts, dict) else ((f"`{text}` ({run})", text) for text in texts)
+                for name, text in named:
+                    yield {"name": name, "proof": proof, "file": file, "run": test + cases, "buckets": int(buckets or 1),
+                           "old": CHANGE.sub(lambda change: change[1] or "", text),
+                           "new": CHANGE.sub(lambda change: change[2] or change[3] or "", text)}
 
 
 # What an operator changes: an order between threads, or a fence. (A signal fence orders nothing between threads.)
@@ -95,7 +99,7 @@ def not_planted(mutants):
 
 
 def load():
-    mutants = [*toml("mutants.toml")["mutant"], *generated()]
+    mutants = [*mutants_of(toml("mutants.toml")), *mutants_of(toml("generated.toml"))]
     for mutant in mutants:
         if not selects(mutant["run"]):
             sys.exit(f"mutants: '{mutant['name']}': {mutant['run']} selects no case")
@@ -144,7 +148,7 @@ def library_sources():
 def objects_for(mutant, tree, out, unchanged):
     """A mutant needs new objects of the sources that include its file; one with more buckets needs all."""
     test = pathlib.Path("tests/model") / (mutant["run"].split(":")[0] + ".cpp")
-    buckets = mutant.get("buckets", 1)
+    buckets = mutant["buckets"]
 
     def changed(source):
         return buckets != 1 or mutant["file"] in unchanged[source].with_suffix(".d").read_text()

@@ -47,7 +47,7 @@ NAMED_PATH = re.compile(
 C_TOKEN = re.compile(
     r"R\"(\w*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])*'|(//[^\n]*)|(/\*.*?\*/)", re.DOTALL)
 HASH_COMMENT = re.compile(r"(?:^|\s)#+(?!!)\s?(.*)$")
-NAME = re.compile(r'name = "(.*)"$')
+NAME = re.compile(r'P\d+\."(.*?)" = ')
 FENCE = re.compile(r"^\s*(```|~~~)")
 BULLET = re.compile(r"^\s*(?:[-*]|\d+[.)])\s")
 CODE = re.compile(r"`[^`]*`")
@@ -85,7 +85,7 @@ def hash_comments(text):
 
 
 def toml_prose(text):
-    """Comments, and names that are sentences."""
+    """Comments, and the names of mutants, which are sentences."""
     for number, line in enumerate(text.splitlines(), 1):
         match = NAME.match(line) or re.match(r"#\s?(.*)$", line)
         if match:

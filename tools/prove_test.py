@@ -26,6 +26,11 @@ class Mutants(unittest.TestCase):
         names = [mutant["name"] for mutant in mutants.load()]
         self.assertEqual(len(names), len(set(names)))
 
+    def test_a_text_says_what_is_deleted_replaced_and_added(self):
+        tables = {"a.cpp": {"one_test with 2 buckets:*": {"P1": {"a name": "[-x();-] y([-1-]{+2+}){+ + z+};"}}}}
+        self.assertEqual([{"name": "a name", "proof": "P1", "file": "a.cpp", "run": "one_test:*", "buckets": 2,
+                           "old": "x(); y(1);", "new": " y(2) + z;"}], list(mutants.mutants_of(tables)))
+
     def test_every_order_and_fence_is_weakened_or_dropped_by_one(self):
         self.assertEqual([], list(mutants.not_planted(mutants.load())))
 

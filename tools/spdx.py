@@ -6,7 +6,7 @@
     tools/spdx.py --write    puts it into them
 
 The line is the first, or the first that may be: after `#!` or `<?xml`, and after the lines with which a test of
-tests/compile_fail must begin. Documents, data, and settings such as .clang-format have none. Files that are copied into
+tests/lifetimes must begin. Documents, data, and settings such as .clang-format have none. Files that are copied into
 the lab's reports have none, because a report is not under the licence."""
 
 import re

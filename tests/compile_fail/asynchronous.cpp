@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tocsin/await.hpp>
+#include <tocsin/event.hpp>
+#include <tocsin/operation.hpp>
+#include <tocsin/process.hpp>
+#include <tocsin/sender.hpp>
+#include <tocsin/shared_event.hpp>
+
+tocsin::auto_reset_event a;
+
+void fine() { (void)tocsin::async_wait({.until = std::chrono::seconds(5)}, a); }
+
+// expect only: a duration is no source
+#ifdef MISUSE_await_duration
+void wait() { (void)tocsin::async_wait_any(a, std::chrono::seconds(5)); }
+#endif
+
+// expect only: for a descriptor write tocsin::readable\(number\)
+#ifdef MISUSE_await_number
+void wait(int descriptor) { (void)tocsin::async_wait(descriptor); }
+#endif
+
+void start() {
+    tocsin::any_operation([](tocsin::any_result) noexcept {}, a).start();
+}
+
+// expect: the function of an any_operation is called with an any_result
+#ifdef MISUSE_operation_of_wrong_function
+void start_wrongly() {
+    tocsin::any_operation([](const char*) noexcept {}, a).start();
+}
+#endif
+
+void send() { (void)tocsin::as_sender({.until = std::chrono::seconds(5)}, a); }
+
+// expect only: nobody can set a temporary
+#ifdef MISUSE_sender_of_temporary_event
+auto made() { return tocsin::as_sender(a, tocsin::auto_reset_event()); }
+#endif
+
+void wait_for_process(const tocsin::process_end& child) { (void)tocsin::async_wait_any(a, child); }
+
+// expect only: a wait for all takes no descriptor, process, signal or object that processes share
+#ifdef MISUSE_wait_all_for_process
+void wait(const tocsin::process_end& child) {
+    (void)tocsin::async_wait_all({.until = std::chrono::seconds(5)}, a, child);
+}
+#endif
+
+tocsin::shared_auto_reset_event shared;
+
+void wait_for_shared() {
+    auto first = tocsin::any_operation([](tocsin::any_result) noexcept {}, a, shared);
+}
+
+// expect only: a wait for all takes no descriptor, process, signal or object that processes share
+#ifdef MISUSE_wait_all_for_shared_event
+void wait() {
+    auto both = tocsin::all_operation([](tocsin::wait_status) noexcept {}, a, shared);
+}
+#endif
