@@ -160,7 +160,9 @@ bool give_back_taken(PyObject* module, async_wait_object& wait) {
         PyObject* keep = nullptr;
         if (!to_source(state_of(module), PyTuple_GET_ITEM(wait.sources, i), from, keep)) return false;
         Py_XDECREF(keep);
-        give_back(from);
+        // The child of a fork has a copy of what a local object gave. An object that processes share gave it to the
+        // parent alone.
+        if (from.what() != source::kind::custom || is_of_this_process(*wait.bridge)) give_back(from);
     }
     return true;
 }

@@ -481,6 +481,8 @@ void raise_error(int number, const char* message) {
 void give_back(const source& taken) noexcept {
     if (taken.what() == source::kind::lot && taken.lot().give_back != nullptr)
         taken.lot().give_back(taken.object());
+    if (taken.what() == source::kind::custom && !taken.empty() && taken.custom().give_back != nullptr)
+        taken.custom().give_back(taken.object());
 }
 
 bool may_block() {

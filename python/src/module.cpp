@@ -129,7 +129,7 @@ int execute(PyObject* module) {
     const bool made = import_names(module) && add_event_types(module) && add_interpreter_event_type(module) &&
                       add_semaphore_types(module) && add_lock_types(module) && add_sources(module) &&
                       add_queue_type(module) && add_diagnosis(module) && add_wait_set_type(module) &&
-                      add_async_types(module) && add_signal_type(module) &&
+                      add_async_types(module) && add_signal_type(module) && add_shared_types(module) &&
                       PyModule_AddStringConstant(module, "__version__", TOCSIN_PYTHON_VERSION) == 0;
     return made ? 0 : -1;
 }
@@ -151,6 +151,12 @@ int each_reference(PyObject* module, Visit visit) {
                                 reinterpret_cast<PyObject**>(&state.signal),
                                 reinterpret_cast<PyObject**>(&state.async_wait),
                                 reinterpret_cast<PyObject**>(&state.loop_bridge),
+                                reinterpret_cast<PyObject**>(&state.shared_memory),
+                                reinterpret_cast<PyObject**>(&state.shared_event),
+                                reinterpret_cast<PyObject**>(&state.shared_auto_reset_event),
+                                reinterpret_cast<PyObject**>(&state.shared_semaphore),
+                                reinterpret_cast<PyObject**>(&state.shared_lock),
+                                &state.lock_lost,
                                 &state.as_source,
                                 &state.closed,
                                 &state.empty,

@@ -2,9 +2,10 @@
 // The Python objects over the library's objects, and what their files share.
 //
 // An object is its header, the library's object and a list of weak references; it holds no reference to another Python
-// object, so the garbage collector need not know it. Everything that threads share is inside the library's objects or
-// atomic, or used inside the object's critical section only. So builds without the interpreter's lock need no further
-// lock. What belongs to one thread, such as the waits of a loop, has no such section.
+// object, so the garbage collector need not know it. (Those of shared.cpp refer to a buffer.) Everything that threads
+// share is inside the library's objects or atomic, or used inside the object's critical section only. So builds without
+// the interpreter's lock need no further lock. What belongs to one thread, such as the waits of a loop, has no such
+// section.
 #pragma once
 
 #include "barging_lock.hpp"
@@ -77,6 +78,12 @@ struct module_state {
     PyTypeObject* signal;
     PyTypeObject* async_wait;
     PyTypeObject* loop_bridge;
+    PyTypeObject* shared_memory;
+    PyTypeObject* shared_event;
+    PyTypeObject* shared_auto_reset_event;
+    PyTypeObject* shared_semaphore;
+    PyTypeObject* shared_lock;
+    PyObject* lock_lost;  // the exception of a shared lock
     PyObject* as_source;  // Python's function for threads and processes
     PyObject* closed;     // the exception of a closed queue
     PyObject* empty;      // queue.Empty and queue.Full
@@ -102,6 +109,7 @@ bool add_wait_set_type(PyObject* module);
 bool add_signal_type(PyObject* module);
 bool add_async_types(PyObject* module);
 bool add_diagnosis(PyObject* module);
+bool add_shared_types(PyObject* module);
 
 // Makes a type and adds it to the module. The name is that which the user sees, such as "tocsin.Event".
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base = nullptr);

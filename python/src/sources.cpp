@@ -2,6 +2,7 @@
 // wait_any() and wait_all() over Python objects, deadlines, and descriptors.
 #include "objects.hpp"
 #include "queue.hpp"
+#include "shared.hpp"
 
 #include <tocsin/fd.hpp>
 #include <tocsin/wait.hpp>
@@ -84,6 +85,15 @@ bool wait_for(PyObject* module, const char* function, PyObject* const* given, Py
     if (positional == 0) {
         PyErr_Format(PyExc_ValueError, "%s() needs something to wait for; to sleep, use time.sleep()",
                      function);
+        return false;
+    }
+    for (Py_ssize_t i = 0; all && i != positional; ++i) {
+        if (!is_shared_source(state, given[i])) continue;
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s() can't take %R in one step with others, because processes share it; wait for it with "
+            "wait_any(), or take one object after another",
+            function, given[i]);
         return false;
     }
     deadline until = deadline::never();
@@ -339,6 +349,14 @@ bool to_source(module_state& state, PyObject* from, source& out, PyObject*& keep
         const int descriptor = PyObject_AsFileDescriptor(from);
         if (descriptor < 0) return false;
         out = readable(descriptor);
+    } else if (is_shared_source(state, from)) {
+        return to_shared_source(state, from, out);
+    } else if (is_shared_lock(state, from)) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "a SharedLock can't be waited for beside others, because the thread that waits must be the "
+            "one that owns it; call acquire()");
+        return false;
     } else {
         // A thread or a process; Python's function refuses everything else.
         keep = PyObject_CallFunctionObjArgs(state.as_source, from, nullptr);

@@ -12,6 +12,7 @@
 //
 // In the main thread the pipe of the signals (blocking.hpp) is a member, too, under the tag 0.
 #include "objects.hpp"
+#include "shared.hpp"
 
 #include <tocsin/fd.hpp>
 #include <tocsin/wait_set.hpp>
@@ -111,6 +112,12 @@ PyObject* add(PyObject* self, PyObject* const* given, Py_ssize_t positional, PyO
     if (Py_TYPE(arguments[0]) == state.deadline) {
         PyErr_SetString(PyExc_TypeError,
                         "a deadline is no member of a WaitSet; give it to wait(deadline=...)");
+        return nullptr;
+    }
+    if (is_shared_source(state, arguments[0])) {
+        PyErr_Format(PyExc_TypeError,
+                     "%R can't be a member of a WaitSet, because processes share it; give it to wait_any()",
+                     arguments[0]);
         return nullptr;
     }
     source from;

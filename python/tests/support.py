@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts that tests wait for, and threads whose exceptions count."""
 
+import ctypes
 import threading
 import time
 
 from tocsin import _core
+
+
+# In the child of a fork with threads, the runtime of ThreadSanitizer runs no signal handler: it puts each signal off
+# until its next interceptor, and these are off there. It also ends a process that starts a thread there. Python does
+# so without our module, too.
+FORKS_WITH_THREADS = not hasattr(ctypes.CDLL(None), "__tsan_init")
 
 
 def wait_for(fact):

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The five programs of docs/python.md."""
+"""The programs of docs/python.md."""
 
-import importlib.util
+import importlib
 import os
 import pathlib
+import sys
 import unittest
 
 FOLDER = pathlib.Path(os.environ.get("TOCSIN_PYTHON_SOURCE") or pathlib.Path(__file__).parents[1]) / "examples"
 
 
+sys.path.insert(0, str(FOLDER))  # also of the processes that a program starts
+
+
 def run(name):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.main()
+    return importlib.import_module(name).main()
 
 
 class Programs(unittest.TestCase):
@@ -25,6 +26,9 @@ class Programs(unittest.TestCase):
 
     def test_a_coroutine_and_a_thread_share_an_event(self):
         self.assertEqual(run("shared_event"), ["coroutine", "thread"] * 3)
+
+    def test_a_killed_worker_holds_nobody_up(self):
+        self.assertEqual(run("killed_worker"), ([2], 12))
 
     def test_a_supervisor_restarts_and_stops(self):
         self.assertEqual(run("supervisor"), ["fails ended with 3"] * 2 + ["stopped serves"])

@@ -145,6 +145,22 @@ def everything():
     yield "exceptions of handlers", 150, lambda: interrupted(token.wait)
     yield "exceptions of handlers, any", 150, lambda: interrupted(lambda: tocsin.wait_any(token, ours))
     yield "coroutines", 3, lambda: asyncio.run(many_coroutines())
+    shared = tocsin.SharedEvent(), tocsin.SharedAutoResetEvent(), tocsin.SharedSemaphore(0), tocsin.SharedLock()
+
+    def shared_lock():
+        with shared[3]:
+            refused(shared[3].acquire)
+
+    yield "shared objects", 150, lambda: [type(one)(buffer=type(one)().buffer) for one in (*shared[:2], shared[3])]
+    yield "shared semaphores", 150, tocsin.SharedSemaphore
+    yield "shared time-outs", 150, lambda: (shared[0].wait(0.00001), shared[1].wait(0.00001), shared[2].acquire(**soon))
+    yield "shared, wait_any", 150, lambda: tocsin.wait_any(event, ours, *shared[:3], **soon)
+    yield "shared, exceptions of handlers", 150, lambda: interrupted(shared[1].wait)
+    yield "shared lock", 150, shared_lock
+    yield "shared refusals", 150, lambda: (refused(tocsin.SharedEvent, buffer=shared[3].buffer),
+                                           refused(tocsin.SharedLock, buffer=shared[0].buffer),
+                                           refused(tocsin.SharedMemory.open, "/no such memory"),
+                                           refused(shared[0].buffer.__reduce__), refused(tocsin.wait_all, *shared[:2]))
     yield "lists of waits", 150, lambda: (tocsin.name(event, "event"), tocsin.parked_waits_as_json(), tocsin.name(event, ""))
     yield "refusals", 150, lambda: (refused(event.wait, "x"), refused(tocsin.wait_any, event, object()),
                                     refused(tocsin.wait_all, event, event, timeout=0), refused(event.wait, float("nan")),

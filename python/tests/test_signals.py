@@ -257,6 +257,7 @@ class Ends(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
+    @unittest.skipUnless(support.FORKS_WITH_THREADS, "ThreadSanitizer: see support.py")
     def test_fork_with_waiting_threads(self):
         code = """if True:
             import os, signal, threading, tocsin, warnings

@@ -7,13 +7,15 @@ been handed goes to the next waiter. Any thread may make each call. Signal handl
 `release()`, too.
 """
 
+import mmap
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from multiprocessing.process import BaseProcess
 from threading import BrokenBarrierError as BrokenBarrierError
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, Union, final
+from typing import Any, ClassVar, Generic, Protocol, TypedDict, TypeVar, Union, final
 
 from typing_extensions import Self, disjoint_base
 
@@ -27,11 +29,17 @@ __all__ = [
     "Event",
     "InterpreterEvent",
     "Lock",
+    "LockLost",
     "Queue",
     "QueueClosed",
     "RLock",
     "Ready",
     "Semaphore",
+    "SharedAutoResetEvent",
+    "SharedEvent",
+    "SharedLock",
+    "SharedMemory",
+    "SharedSemaphore",
     "Signal",
     "WaitSet",
     "__version__",
@@ -56,11 +64,20 @@ class _HasFileno(Protocol):
     def fileno(self) -> int: ...
 
 _Descriptor = Union[int, _HasFileno]
+
+class _HasBuf(Protocol):
+    @property
+    def buf(self) -> Any: ...
+
+_SharedBuffer = Union[SharedMemory, mmap.mmap, memoryview, _HasBuf]
 _Source = Union[
     Event,
     AutoResetEvent,
     InterpreterEvent,
     Semaphore,
+    SharedEvent,
+    SharedAutoResetEvent,
+    SharedSemaphore,
     Queue[Any],
     Deadline,
     Ready,
@@ -180,6 +197,163 @@ class RLock:
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> None: ...
+
+@final
+class SharedMemory:
+    """Memory that processes share, made by anonymous(), create(), open(), open_or_create() or map(). It is a buffer."""
+
+    @classmethod
+    def anonymous(cls, size: int, /) -> SharedMemory:
+        """Make memory without a name, full of zeros. It can be pickled while a child process is being started. Nobody
+        can truncate it."""
+    @classmethod
+    def create(cls, name: str, size: int, permissions: int = 0o600) -> SharedMemory:
+        """Make memory with a name, full of zeros. FileExistsError if there is such memory. A name is a slash and up to
+        254 other characters."""
+    @classmethod
+    def open(cls, name: str, /) -> SharedMemory:
+        """Open the memory with this name. FileNotFoundError if there is none."""
+    @classmethod
+    def open_or_create(cls, name: str, size: int, permissions: int = 0o600) -> SharedMemory:
+        """Open the memory with this name, or make it. ValueError if it has another size. Several processes may call
+        this at once."""
+    @classmethod
+    def map(cls, descriptor: _Descriptor, /) -> SharedMemory:
+        """Map the whole of a file or a memfd. The descriptor stays the caller's."""
+    @staticmethod
+    def unlink(name: str, /) -> bool:
+        """Remove the name, and return whether there was one. Who has the memory keeps it. Nothing else removes a name:
+        neither close() nor the end of a process."""
+    @property
+    def name(self) -> str | None:
+        """The name, or None."""
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+    @property
+    def buf(self) -> memoryview:
+        """The bytes, as a new memoryview."""
+    @property
+    def descriptor(self) -> int:
+        """The number of the file descriptor, for socket.send_fds() and map(). close() closes it."""
+    def close(self) -> None:
+        """Unmap the memory. BufferError while an object or a memoryview uses it."""
+    def __enter__(self) -> SharedMemory: ...
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@disjoint_base
+class SharedEvent:
+    """An Event of several processes. It lives in a buffer, or in memory of its own. Zeroed memory is an unset event. A
+    process that is killed blocks nobody."""
+
+    SIZE: ClassVar[int]
+    @property
+    def buffer(self) -> Any:
+        """The memory that the object is in."""
+    @property
+    def offset(self) -> int:
+        """Its place there, in bytes."""
+    def __init__(self, *, buffer: _SharedBuffer | None = None, offset: int = 0) -> None: ...
+    def set(self) -> None:
+        """Release every thread that waits at this moment, in all processes, and let later ones pass until clear()."""
+    def clear(self) -> None:
+        """Make the event unset. Threads that were released stay released."""
+    def is_set(self) -> bool:
+        """Return whether the event is set now. Takes nothing."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the event is set, at most `timeout` seconds. Return whether it was set."""
+    def __await__(self) -> Generator[Any, None, bool]: ...
+
+@disjoint_base
+class SharedAutoResetEvent:
+    """An AutoResetEvent of several processes: each set() releases exactly one thread. What was handed to a process that
+    dies goes to the next thread."""
+
+    SIZE: ClassVar[int]
+    @property
+    def buffer(self) -> Any:
+        """The memory that the object is in."""
+    @property
+    def offset(self) -> int:
+        """Its place there, in bytes."""
+    def __init__(self, *, buffer: _SharedBuffer | None = None, offset: int = 0) -> None: ...
+    def set(self) -> None:
+        """Release the thread that has waited longest, in whichever process; if none waits, the next one that arrives.
+        If the event is set already, nothing changes."""
+    def clear(self) -> None:
+        """Make the event unset. Threads that were released stay released."""
+    def is_set(self) -> bool:
+        """Return whether the event is set now. Takes nothing."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the event is set, at most `timeout` seconds, and make it unset. Return whether it was set."""
+    def __await__(self) -> Generator[Any, None, bool]: ...
+
+@disjoint_base
+class SharedSemaphore:
+    """A Semaphore of several processes, in memory of its own, or in a buffer: then it has the permits that the memory
+    says, in zeroed memory none, and no value may be given."""
+
+    SIZE: ClassVar[int]
+    @property
+    def buffer(self) -> Any:
+        """The memory that the object is in."""
+    @property
+    def offset(self) -> int:
+        """Its place there, in bytes."""
+    def __init__(
+        self, value: int | None = 1, *, buffer: _SharedBuffer | None = None, offset: int = 0
+    ) -> None: ...
+    @property
+    def value(self) -> int:
+        """How many permits are free now."""
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        """Take a permit; wait until there is one, at most `timeout` seconds. Return whether it took one. Waiting
+        threads are served first in, first out, whichever processes they are in."""
+    def release(self, n: int = 1) -> None:
+        """Give `n` permits: to threads that wait, oldest first, and the rest to the count."""
+    def __enter__(self) -> bool: ...
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+    def __await__(self) -> Generator[Any, None, bool]: ...
+
+@disjoint_base
+class SharedLock:
+    """A lock of several processes that outlives its owner: if the thread or process that has it dies, the next owner
+    gets it, and `owner_died` is true. Zeroed memory is a free lock."""
+
+    SIZE: ClassVar[int]
+    @property
+    def buffer(self) -> Any:
+        """The memory that the object is in."""
+    @property
+    def offset(self) -> int:
+        """Its place there, in bytes."""
+    def __init__(self, *, buffer: _SharedBuffer | None = None, offset: int = 0) -> None: ...
+    @property
+    def owner_died(self) -> bool:
+        """Whether an earlier owner has died with the lock, and nobody has called mark_repaired() since. True only for
+        the thread that has the lock."""
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        """Take the lock; wait until it is free, at most `timeout` seconds. Return whether it was taken; then look at
+        `owner_died`. LockLost if nobody can have it any more. First come, first served."""
+    def release(self) -> None:
+        """Free the lock. Only the thread that has acquired it may do so, with the same object. While `owner_died` is
+        true, this makes the lock lost for all."""
+    def mark_repaired(self) -> None:
+        """Say that what the lock protects is in order again, after an owner has died. Then `owner_died` is false."""
+    def __enter__(self) -> bool: ...
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+
+class LockLost(RuntimeError):
+    """Nobody can have the SharedLock any more: an owner died, and the next one did not repair what the lock protects."""
 
 class _AnyLock(Protocol):
     def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool: ...
