@@ -4,9 +4,21 @@
 
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 
 namespace support {
+
+// std::chrono::is_clock_v, which libc++ 19 lacks.
+template <class Clock>
+concept is_clock = requires {
+    typename Clock::rep;
+    typename Clock::period;
+    typename Clock::duration;
+    typename Clock::time_point;
+    { Clock::is_steady } -> std::convertible_to<bool>;
+    { Clock::now() } -> std::same_as<typename Clock::time_point>;
+};
 
 // Shows the same time until a test changes it, forwards or backwards. So a deadline on it passes when the test lets it
 // pass, and a test can do that after some fact: once a thread is parked, say. Counts how often it is read, and keeps

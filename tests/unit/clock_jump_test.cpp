@@ -226,7 +226,7 @@ TEST(ClockJump, BackwardsEndsNoWaitEarly) {
 }
 
 TEST(BootClock, IsSteadyAndPassesADeadline) {
-    static_assert(std::chrono::is_clock_v<tocsin::boot_clock> && tocsin::boot_clock::is_steady);
+    static_assert(support::is_clock<tocsin::boot_clock> && tocsin::boot_clock::is_steady);
     const auto first = tocsin::boot_clock::now();
     const auto steady = steady_clock::now();
     auto_reset_event never;

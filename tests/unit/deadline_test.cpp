@@ -208,7 +208,7 @@ struct late_clock {
     static constexpr bool is_steady = true;
     static time_point now() noexcept { return time_point(-duration::max() / 2); }
 };
-static_assert(std::chrono::is_clock_v<late_clock>);
+static_assert(support::is_clock<late_clock>);
 
 TEST(Deadline, OfAnotherClockSaturatesWhereTheDifferenceDoesNotFit) {
     const late_clock::time_point far(late_clock::duration::max() - 1h);
@@ -236,7 +236,7 @@ struct old_clock {
     static constexpr bool is_steady = true;
     static time_point now() noexcept { return time_point(duration(134'000'000'000'000'007)); }
 };
-static_assert(std::chrono::is_clock_v<old_clock>);
+static_assert(support::is_clock<old_clock>);
 
 TEST(Deadline, OfAnotherClockIsExactFarFromItsEpoch) {
     const auto at = old_clock::now() + 5s;
@@ -258,7 +258,7 @@ struct fraction_clock {
     static constexpr bool is_steady = true;
     static time_point now() noexcept { return time_point(duration(0.1)); }
 };
-static_assert(std::chrono::is_clock_v<fraction_clock>);
+static_assert(support::is_clock<fraction_clock>);
 
 TEST(Deadline, OfAnotherClockMayBeAFractionAndNotANumber) {
     const auto at = [](double seconds) {
