@@ -95,7 +95,7 @@ int make_with_pending_cancellation(bool (*call)(objects&)) {
 
 TEST(Cancellation, StaysPendingInCallsThatAreNotWaits) {
     for (const auto& [name, call] : calls) {
-        EXPECT_EQ(support::ending_of_child([call = call] { return make_with_pending_cancellation(call); }),
+        EXPECT_EQ(support::ending_of_child([made = call] { return make_with_pending_cancellation(made); }),
                   "")
             << name;
     }
