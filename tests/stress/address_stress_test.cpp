@@ -39,11 +39,13 @@ template <class Word>
 class AddressStorm : public testing::Test {};
 using widths = testing::Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(AddressStorm, widths);
+// They share one storm's time: only loads and changes of the word depend on the width.
+constexpr int width_count = 4;
 
 // Neighbouring words, each of which a pair of threads passes to and fro. A wake may come late, when the partner has
 // already seen the value and moved on.
 TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
-    const stress_time time;
+    const stress_time time(width_count);
     constexpr std::size_t pairs = 4;
     alignas(64) std::array<std::atomic<TypeParam>, pairs> words{};
     std::atomic<long> steps{0};
@@ -88,7 +90,7 @@ TYPED_TEST(AddressStorm, HandOffsBetweenNeighboursLoseNothing) {
 
 // Each release that a wake reports is exactly one wait that reports that it was woken.
 TYPED_TEST(AddressStorm, WakesGivenAreWakesReceived) {
-    const stress_time time;
+    const stress_time time(width_count);
     alignas(64) std::array<std::atomic<TypeParam>, 3> words{};
     std::array<std::atomic<long>, 3> received{};
     std::array<long, 3> given{};
@@ -131,7 +133,7 @@ TYPED_TEST(AddressStorm, WakesGivenAreWakesReceived) {
 
 // A counting semaphore of the simplest kind.
 TYPED_TEST(AddressStorm, ASemaphoreKeepsItsCount) {
-    const stress_time time;
+    const stress_time time(width_count);
     std::atomic<TypeParam> permits{2};
     std::atomic<int> inside{0};
     std::atomic<long> entered{0};
@@ -166,7 +168,7 @@ TYPED_TEST(AddressStorm, ASemaphoreKeepsItsCount) {
 
 // Locks with timeouts, beside bits of the same word that the user changes.
 TYPED_TEST(AddressStorm, LocksExcludeUnderTimeouts) {
-    const stress_time time;
+    const stress_time time(width_count);
     tocsin::word_lock<TypeParam> whole;
     std::atomic<TypeParam> word{0};
     std::array<long, 3> counts{};
@@ -211,7 +213,7 @@ TYPED_TEST(AddressStorm, LocksExcludeUnderTimeouts) {
 
 // A lock of the simplest kind, made of changes that wake. Its bit is beside others that the users flip.
 TYPED_TEST(AddressStorm, ALockOfChangesThatWakeExcludes) {
-    const stress_time time;
+    const stress_time time(width_count);
     constexpr TypeParam locked = 1;
     std::atomic<TypeParam> word{0};
     long count = 0;

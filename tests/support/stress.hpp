@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a stress test runs: for TOCSIN_STRESS_SECONDS, or for 0.6 seconds if that is not set.
+// How long a stress test runs: for TOCSIN_STRESS_SECONDS, or for 0.6 seconds if that is not set. Cases
+// that are one test over several types can share this time.
 #pragma once
 
 #include "facts.hpp"
@@ -14,7 +15,9 @@ namespace support {
 
 class stress_time {
 public:
-    stress_time() : end_(std::chrono::steady_clock::now() + wanted()) { (void)seed(); }
+    explicit stress_time(int sharers = 1) : end_(std::chrono::steady_clock::now() + wanted() / sharers) {
+        (void)seed();
+    }
     bool is_over() const { return std::chrono::steady_clock::now() >= end_; }
 
 private:
