@@ -472,9 +472,10 @@ void raise_error(int number, const char* message) {
         PyErr_NoMemory();
     } else if (number == 0) {
         PyErr_SetString(PyExc_ValueError, message);
-    } else if (PyObject* const arguments = Py_BuildValue("(is)", number, message)) {
-        PyErr_SetObject(PyExc_OSError, arguments);
-        Py_DECREF(arguments);
+    } else if (PyObject* const error = PyObject_CallFunction(PyExc_OSError, "is", number, message)) {
+        // OSError makes an object of the subclass for the number. CPython before 3.11 catches by the type that is set.
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+        Py_DECREF(error);
     }
 }
 
