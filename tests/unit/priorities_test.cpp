@@ -125,7 +125,7 @@ TYPED_TEST(AnUrgentThread, GetsAFreeBitLock) {
     this->expect_of_a_free_lock(lock);
 }
 
-// A channel moves an item under the lock of the side that sends. This item keeps the lock until it may go on.
+// A channel moves an item under the lock of the side that sends. This item keeps the lock until it is told.
 class slow_to_move {
 public:
     struct stay {
