@@ -163,8 +163,8 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
 }
 
 // How long a thread sleeps in ppoll, in memory that nobody can write to: four lengths for each doubling.
-constexpr unsigned shortest_exponent = 20;  // 2^20 ns, about a millisecond
-constexpr unsigned longest_exponent = 50;   // some two weeks
+constexpr std::size_t shortest_exponent = 20;  // 2^20 ns, about a millisecond
+constexpr std::size_t longest_exponent = 50;   // some two weeks
 template <class Time>
 constexpr auto fixed_times = [] {
     std::array<Time, (longest_exponent - shortest_exponent) * 4> made{};
@@ -180,7 +180,7 @@ constexpr auto fixed_times = [] {
 // The longest fixed time of at most `nanoseconds`, which are 2^20 or more.
 std::size_t index_of_fixed_time(std::int64_t nanoseconds) noexcept {
     const auto length = static_cast<std::uint64_t>(nanoseconds);
-    const auto exponent = static_cast<unsigned>(std::bit_width(length)) - 1;
+    const auto exponent = static_cast<std::size_t>(std::bit_width(length)) - 1;
     if (exponent >= longest_exponent) return (longest_exponent - shortest_exponent) * 4 - 1;
     return (exponent - shortest_exponent) * 4 + ((length >> (exponent - 2)) & 3);
 }
