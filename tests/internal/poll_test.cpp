@@ -412,6 +412,41 @@ TEST(LinuxPoller, PollsWhereTheCallWithMillisecondsIsRefused) {
 }
 #endif
 
+#if defined(__linux__) && defined(SYS_poll)
+// Linux continues ppoll with the time that was left before the stop. That would be a second and more after the end.
+TEST(LinuxPoller, CountsTheTimeForWhichItIsStoppedWhereTheCallWithMillisecondsIsRefused) {
+    if (support::thread_sanitizer)
+        GTEST_SKIP() << "under ThreadSanitizer the library makes the C library's calls";
+    constexpr int no_filter = 77;
+    int begun[2];
+    ASSERT_EQ(pipe(begun), 0);
+    const auto end = steady_clock::now() + 2s;
+    const pid_t child = fork();
+    if (child == 0) {
+        linux_poller::after_fork();
+        if (!support::refuse_call(SYS_poll, EPERM)) _exit(no_filter);
+        const auto bell = linux_poller::take_doorbell().id;
+        if (write(begun[1], "", 1) != 1) _exit(1);
+        if (!linux_poller::poll({}, bell, end).timed_out) _exit(2);
+        const auto ended = steady_clock::now();
+        _exit(ended < end ? 3 : ended > end + 1s ? 4 : 0);
+    }
+    close(begun[1]);
+    char byte = 0;
+    const bool begins = read(begun[0], &byte, 1) == 1;
+    close(begun[0]);
+    if (begins) {
+        std::this_thread::sleep_for(50ms);  // no fact to wait for: another process falls asleep
+        kill(child, SIGSTOP);
+        std::this_thread::sleep_until(end + 50ms);  // no fact to wait for: time passes
+        kill(child, SIGCONT);
+    }
+    const auto ending = support::ending_of(child);
+    if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
+    EXPECT_EQ(ending, "");
+}
+#endif
+
 #if defined(__linux__) && defined(SYS_ppoll_time64)
 // As with the futex, kernels before 5.1 and older filters refuse that call.
 TEST(LinuxPoller, PollsWhereTheCallWith64BitTimeIsRefused) {

@@ -6,6 +6,7 @@
 // The processor's trap flag raises SIGTRAP after each instruction. The handler counts, and after the wanted one it does
 // what the handler of a program would do. The event that it set must release its waiter although the interrupted thread
 // does not call the library again: a deferred call is made before the interrupted one returns (signal_deferral-2).
+#include "core/lot/resume_queue.hpp"
 #include "core/sync/signal_deferral.hpp"
 #include "facts.hpp"
 #include "sanitizer.hpp"
@@ -227,6 +228,11 @@ TEST_F(SignalAtEachInstruction, OfAReset) {
     for (const bool twice : {false, true}) {
         at_each(twice, [&] { other.until_parked(); }, [&] { other.event.reset(); }, [] {});
     }
+}
+
+// The handler's set() begins and ends a scope of its own while the thread begins or ends one. (resume_queue-4)
+TEST_F(SignalAtEachInstruction, OfAScopeThatDefersResumptions) {
+    at_each(false, [] {}, [] { const tocsin::core::defer_resumes scope; }, [] {});
 }
 
 // The handler releases the same semaphore: the waiter gets both permits.

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a set looks at the waits for all of its event, and in which order it satisfies them.
+// How often a set looks at the waits for all of its event, and in which order it satisfies them. How often it looks at
+// the other sources of such a wait.
+#include "../support/facts.hpp"
+#include "../support/random.hpp"
 #include "../support/task.hpp"
+#include "../support/threads.hpp"
 #include "core/lot/lot.hpp"
 #include "core/wait/multi_wait.hpp"
 
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/operation.hpp>
+#include <tocsin/semaphore.hpp>
+#include <tocsin/wait.hpp>
 
 #include <gtest/gtest.h>
 
@@ -217,6 +224,107 @@ TEST(AllWaiters, ATokenReachesTheWaiterBehindManyThatLackSomething) {
         other.set();
     }
     EXPECT_EQ(passed.size(), 300u);
+}
+
+thread_local std::size_t looks = 0;  // of this thread: the waiting thread looks, too, for as long as it likes
+
+// A source of the lot that counts looks at it.
+template <class Object>
+struct looked_at {
+    static void set(Object& object) {
+        if constexpr (requires { object.set(); }) {
+            object.set();
+        } else {
+            object.release();
+        }
+    }
+    static tocsin::source count_looks_at(Object& object) {
+        static const tocsin::detail::lot_source original = tocsin::source(object).lot();
+        static const tocsin::detail::lot_source counting = [] {
+            tocsin::detail::lot_source made = original;
+            made.looks_ready = [](const void* at) noexcept {
+                ++looks;
+                return original.looks_ready(at);
+            };
+            return made;
+        }();
+        return {&object, counting};
+    }
+};
+
+struct unset_semaphore : tocsin::counting_semaphore<> {
+    unset_semaphore() : counting_semaphore(0) {}
+};
+
+enum class set_order { of_the_list, reverse, random, every_other_first };
+
+std::vector<std::size_t> indices_in(set_order order, std::size_t count) {
+    std::vector<std::size_t> made(count);
+    std::iota(made.begin(), made.end(), std::size_t{0});
+    support::random_source random(34);
+    switch (order) {
+        case set_order::of_the_list: break;
+        case set_order::reverse: std::ranges::reverse(made); break;
+        case set_order::random:
+            for (std::size_t i = count; i > 1; --i) std::swap(made[i - 1], made[random.below(i)]);
+            break;
+        case set_order::every_other_first:
+            std::ranges::stable_partition(made, [](std::size_t i) { return i % 2 != 0; });
+            break;
+    }
+    return made;
+}
+
+template <class Object>
+class SetsOfAWaitForAll : public testing::Test {
+protected:
+    using looked = looked_at<Object>;
+    static constexpr std::size_t count = 1'000;
+
+    // `wait` begins a wait for all of the sources, and then calls the function that sets them. (multi_wait-7 has the
+    // number: a set in the order of the list would otherwise look at all sources before it.)
+    void expect_few_looks(const auto& wait) {
+        for (const set_order order :
+             {set_order::of_the_list, set_order::reverse, set_order::random, set_order::every_other_first}) {
+            std::vector<Object> objects(count);
+            std::vector<tocsin::source> sources;
+            for (Object& each : objects) sources.push_back(looked::count_looks_at(each));
+            wait(sources, [&] {
+                looks = 0;
+                for (const std::size_t i : indices_in(order, count)) looked::set(objects[i]);
+                EXPECT_GE(looks, count - 1);  // so looks are counted
+                EXPECT_LE(looks, 4 * count) << "order " << static_cast<int>(order);
+            });
+        }
+    }
+};
+using kinds_of_the_lot = testing::Types<manual_reset_event, auto_reset_event, unset_semaphore>;
+TYPED_TEST_SUITE(SetsOfAWaitForAll, kinds_of_the_lot);
+
+TYPED_TEST(SetsOfAWaitForAll, LookAtEachSourceFourTimesAtMostWhateverTheirOrder) {
+    this->expect_few_looks([](const auto& sources, const auto& set_all) {
+        support::thread_group threads;
+        threads.start("waits for all", [&] { tocsin::wait_all(std::span(sources)); });
+        support::until_parked(sources.back().object(), 1);
+        threads.until_asleep(0);  // it looks no more
+        set_all();
+        threads.join();
+    });
+}
+
+TYPED_TEST(SetsOfAWaitForAll, OfASpanOperationLookAtEachSourceFourTimesAtMostWhateverTheirOrder) {
+    this->expect_few_looks([](const auto& sources, const auto& set_all) {
+        const auto memory = std::make_unique<std::byte[]>(tocsin::span_operation::size(sources.size()));
+        bool passed = false;
+        auto& wait = tocsin::span_operation::make(
+            memory.get(), true, sources, {},
+            [](void* told, const tocsin::any_result&) noexcept { *static_cast<bool*>(told) = true; },
+            &passed);
+        wait.start();
+        set_all();
+        EXPECT_TRUE(passed);
+        std::destroy_at(&wait);
+    });
 }
 
 }  // namespace

@@ -648,6 +648,67 @@ TEST(AwaitExecutor, ThatResumesInsideTheCallGrowsNoStack) {
     EXPECT_EQ(executor.calls, static_cast<int>(count));
 }
 
+// Each coroutine sets the event of the next while it runs. Sixteen calls nest. From there on, the thread resumes the
+// next coroutine when the innermost one suspends or ends, and no set() is lost.
+TEST(AwaitExecutor, SixteenCallsNestAndTheNextIsMadeWhenTheInnermostCoroutineEnds) {
+    struct nesting {
+        int now = 0;
+        int deepest = 0;
+        std::vector<std::size_t> begun;
+        std::vector<std::size_t> ended;
+    };
+    constexpr std::size_t count = 40;
+    constexpr std::size_t most = 16;
+    nesting seen;
+    dispatching executor;
+    std::vector<auto_reset_event> events(count + 1);
+    std::vector<task> all;
+    for (std::size_t i = 0; i != count; ++i) {
+        all.push_back([](auto& own, auto& next, auto& where, nesting& noted, std::size_t number) -> task {
+            co_await async_wait(own).on(where);
+            noted.begun.push_back(number);
+            noted.deepest = std::max(noted.deepest, ++noted.now);
+            next.set();
+            --noted.now;
+            noted.ended.push_back(number);
+        }(events[i], events[i + 1], executor, seen, i));
+    }
+    events[0].set();
+    EXPECT_TRUE(events[count].is_set());
+    EXPECT_EQ(seen.deepest, static_cast<int>(most));
+    ASSERT_EQ(seen.begun.size(), count);
+    ASSERT_EQ(seen.ended.size(), count);
+    for (std::size_t i = 0; i != count; ++i) EXPECT_EQ(seen.begun[i], i);
+    // The sixteenth, and each one after it, runs where the one before it has ended. Then the outer fifteen end.
+    for (std::size_t i = 0; i != count - most + 1; ++i) EXPECT_EQ(seen.ended[i], i + most - 1);
+    for (std::size_t i = 0; i != most - 1; ++i) EXPECT_EQ(seen.ended[count - 1 - i], i);
+}
+
+// What waits at the limit for its executor may still be destroyed, by the coroutine that has released it.
+TEST(AwaitExecutor, WhatWaitsBehindSixteenNestedCallsMayBeDestroyed) {
+    constexpr std::size_t count = 16;
+    dispatching executor;
+    std::vector<auto_reset_event> events(count + 1);
+    std::optional<task> last;
+    std::vector<task> all;
+    bool resumed = false;
+    for (std::size_t i = 0; i != count; ++i) {
+        all.push_back([](auto& own, auto& next, auto& where, std::optional<task>* destroyed) -> task {
+            co_await async_wait(own).on(where);
+            next.set();
+            if (destroyed != nullptr) destroyed->reset();
+        }(events[i], events[i + 1], executor, i + 1 == count ? &last : nullptr));
+    }
+    last = [](auto& own, auto& where, bool& done) -> task {
+        co_await async_wait(own).on(where);
+        done = true;
+    }(events[count], executor, resumed);
+    events[0].set();
+    EXPECT_FALSE(resumed);
+    EXPECT_TRUE(events[count].is_set()) << "given back";
+    EXPECT_EQ(executor.calls, static_cast<int>(count));
+}
+
 // Refuses what it is given.
 struct refusing {
     bool operator()(std::coroutine_handle<>) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What threads of different priorities may rely on (docs/priorities.md): nobody waits for a less urgent thread that was
-// woken and gets no processor. A frozen thread stands for one that gets none.
-#include "clocks.hpp"
+// woken and gets no processor.
 #include "facts.hpp"
 #include "posix.hpp"
-#include "sanitizer.hpp"
 #include "threads.hpp"
 
 #include <tocsin/tocsin.hpp>
@@ -17,77 +15,77 @@
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
-#include <sched.h>
-#include <sys/resource.h>
+#include "less_urgent.hpp"
 #endif
 
 namespace {
 
 using namespace std::chrono_literals;
-using support::freezer;
 using support::thread_group;
 using support::until_parked;
 
 #if defined(__linux__)
 
-// Makes the calling thread less urgent than ordinary threads. Every thread may do so.
-void be_slow() { ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19), 0); }
-
-constexpr std::size_t slow_ones = 8;
-
-// Eight slow threads wait, then an ordinary one. The slow ones get no processor when `notify` has been called.
-void expect_no_wait_for_the_slow(const volatile void* parked_on, const std::function<void()>& wait,
-                                 const std::function<void()>& notify) {
-    thread_group threads;
-    std::atomic<bool> passed{false};
-    for (std::size_t i = 0; i != slow_ones; ++i) {
-        threads.start("slow", [&] {
-            be_slow();
-            wait();
-        });
-        until_parked(parked_on, i + 1);
-        support::until_sound_asleep(threads.id(i));
+template <class LessUrgent>
+class AnUrgentThread : public testing::Test {
+protected:
+    void SetUp() override {
+        if (const std::string reason = LessUrgent::why_not(); !reason.empty()) GTEST_SKIP() << reason;
     }
-    threads.start("ordinary", [&] {
-        wait();
-        passed = true;
-    });
-    until_parked(parked_on, slow_ones + 1);
-    support::until_sound_asleep(threads.id(slow_ones));
-    freezer frost;
-    for (std::size_t i = 0; i != slow_ones; ++i) frost.freeze(threads.handle(i));
-    notify();
-    support::until("the ordinary thread has passed", [&] { return passed.load(); });
-    frost.thaw();
-    threads.join();
+    static constexpr auto expect_no_wait = support::expect_no_wait_for_the_less_urgent<LessUrgent>;
+
+    template <class Mutex>
+    static void expect_of_conditions() {
+        tocsin::condition changed;
+        Mutex mutex;
+        bool done = false;
+        expect_no_wait(
+            &changed,
+            [&] {
+                std::unique_lock<Mutex> lock(mutex);
+                changed.wait(lock, [&] { return done; });
+            },
+            [&] {
+                {
+                    const std::lock_guard<Mutex> lock(mutex);
+                    done = true;
+                }
+                changed.notify_all();
+            });
+    }
+
+    static void expect_of_a_free_lock(auto& lock) {
+        support::expect_that_a_free_lock_does_not_wait<LessUrgent>(
+            {.take = [&] { lock.lock(); },
+             .free = [&] { lock.unlock(); },
+             .pass = [&] { const std::lock_guard held(lock); }});
+    }
+};
+using less_urgent = testing::Types<support::frozen_threads, support::hogged_threads>;
+TYPED_TEST_SUITE(AnUrgentThread, less_urgent);
+
+TYPED_TEST(AnUrgentThread, PassesAGateFirst) {
+    tocsin::manual_reset_event gate;
+    this->expect_no_wait(&gate, [&] { gate.wait(); }, [&] { gate.set(); });
 }
 
-#define NEEDS_FROZEN_THREADS() \
-    if (!freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer"
-
-TEST(Priorities, ABroadcastOfAGateReachesUrgentThreadsFirst) {
-    NEEDS_FROZEN_THREADS();
+TYPED_TEST(AnUrgentThread, PassesAGateFirstInAWaitWithADeadline) {
     tocsin::manual_reset_event gate;
-    expect_no_wait_for_the_slow(&gate, [&] { gate.wait(); }, [&] { gate.set(); });
-}
-
-TEST(Priorities, ABroadcastToWaitsWithDeadlinesReachesUrgentThreadsFirst) {
-    NEEDS_FROZEN_THREADS();
-    tocsin::manual_reset_event gate;
-    expect_no_wait_for_the_slow(
+    this->expect_no_wait(
         &gate, [&] { EXPECT_EQ(gate.wait_for(1h), tocsin::wait_status::signaled); }, [&] { gate.set(); });
 }
 
-TEST(Priorities, AWakeListReachesUrgentThreadsFirst) {
-    NEEDS_FROZEN_THREADS();
+TYPED_TEST(AnUrgentThread, IsWokenFirstByAWakeList) {
     tocsin::manual_reset_event gate;
-    expect_no_wait_for_the_slow(
+    this->expect_no_wait(
         &gate, [&] { gate.wait(); },
         [&] {
             tocsin::wake_list freed;
@@ -98,81 +96,75 @@ TEST(Priorities, AWakeListReachesUrgentThreadsFirst) {
         });
 }
 
-template <class Mutex>
-void expect_of_conditions() {
-    tocsin::condition changed;
-    Mutex mutex;
-    bool done = false;
-    expect_no_wait_for_the_slow(
-        &changed,
-        [&] {
-            std::unique_lock<Mutex> lock(mutex);
-            changed.wait(lock, [&] { return done; });
-        },
-        [&] {
-            {
-                const std::lock_guard<Mutex> lock(mutex);
-                done = true;
-            }
-            changed.notify_all();
-        });
+TYPED_TEST(AnUrgentThread, HasTheFirstTurnOfACondition) { this->template expect_of_conditions<std::mutex>(); }
+
+TYPED_TEST(AnUrgentThread, IsTheFirstInTheRelayOfACondition) {
+    this->template expect_of_conditions<std::recursive_mutex>();
 }
 
-TEST(Priorities, TurnsOfAConditionBeginWithUrgentThreads) {
-    NEEDS_FROZEN_THREADS();
-    expect_of_conditions<std::mutex>();
-}
-
-TEST(Priorities, ARelayOfAConditionBeginsWithUrgentThreads) {
-    NEEDS_FROZEN_THREADS();
-    expect_of_conditions<std::recursive_mutex>();
-}
-
-TEST(Priorities, AReleaseOfManyPermitsReachesUrgentThreadsFirst) {
-    NEEDS_FROZEN_THREADS();
+TYPED_TEST(AnUrgentThread, PassesFirstWhenManyPermitsAreReleased) {
     tocsin::counting_semaphore<> permits(0);
-    expect_no_wait_for_the_slow(
-        &permits, [&] { permits.acquire(); }, [&] { permits.release(slow_ones + 1); });
+    this->expect_no_wait(&permits, [&] { permits.acquire(); }, [&] { permits.release(9); });
 }
 
-TEST(Priorities, AWakeOfAnAddressReachesUrgentThreadsFirst) {
-    NEEDS_FROZEN_THREADS();
+TYPED_TEST(AnUrgentThread, IsWokenFirstAtAnAddress) {
     std::atomic<int> word{0};
-    expect_no_wait_for_the_slow(
+    this->expect_no_wait(
         &word, [&] { EXPECT_EQ(tocsin::wait_on_address(&word, 0), tocsin::address_status::woken); },
-        [&] { EXPECT_EQ(tocsin::wake_by_address_all(&word), slow_ones + 1); });
+        [&] { EXPECT_EQ(tocsin::wake_by_address_all(&word), 9u); });
 }
 
-TEST(Priorities, AFreeLockIsGivenToTheMostUrgentThread) {
-    NEEDS_FROZEN_THREADS();
-    for (const bool slow_one_was_woken_before : {false, true}) {
-        tocsin::word_lock<> lock;
-        std::atomic<bool> taken{false};
-        thread_group threads;
-        lock.lock();
-        threads.start("slow", [&] {
-            be_slow();
-            const std::lock_guard held(lock);
-        });
-        until_parked(&lock, 1);
-        support::until_sound_asleep(threads.id(0));
-        freezer frost;
-        frost.freeze(threads.handle(0));
-        if (slow_one_was_woken_before) {
-            lock.unlock();
-            lock.lock();
-        }
-        threads.start("ordinary", [&] {
-            const std::lock_guard held(lock);
-            taken = true;
-        });
-        until_parked(&lock, 2);
-        support::until_sound_asleep(threads.id(1));
-        lock.unlock();
-        support::until("the ordinary thread has had the lock", [&] { return taken.load(); });
-        frost.thaw();
-        threads.join();
+TYPED_TEST(AnUrgentThread, GetsAFreeWordLock) {
+    tocsin::word_lock<> lock;
+    this->expect_of_a_free_lock(lock);
+}
+
+TYPED_TEST(AnUrgentThread, GetsAFreeBitLock) {
+    tocsin::detail::atomic<std::uint64_t> word{0};
+    tocsin::bit_lock lock(word, 63);
+    this->expect_of_a_free_lock(lock);
+}
+
+// A channel moves an item under the lock of the side that sends. This item keeps the lock until it is told.
+class slow_to_move {
+public:
+    struct stay {
+        tocsin::manual_reset_event begun;
+        tocsin::manual_reset_event may_end;
+    };
+    explicit slow_to_move(stay* here) : here_(here) {}
+    slow_to_move(slow_to_move&& from) noexcept : here_(std::exchange(from.here_, nullptr)) {
+        if (here_ == nullptr) return;
+        here_->begun.set();
+        here_->may_end.wait();
     }
+    slow_to_move& operator=(slow_to_move&&) = delete;
+    ~slow_to_move() = default;
+
+private:
+    stay* here_;
+};
+
+TYPED_TEST(AnUrgentThread, GetsTheFreeLockOfAChannel) {
+    tocsin::channel<slow_to_move> items(64);
+    const auto send = [&](slow_to_move::stay* here) {
+        EXPECT_EQ(items.try_send(slow_to_move(here)), tocsin::channel_status::done);
+    };
+    std::unique_ptr<slow_to_move::stay> held;
+    std::thread holder;
+    support::expect_that_a_free_lock_does_not_wait<TypeParam>(
+        {.take =
+             [&] {
+                 held = std::make_unique<slow_to_move::stay>();
+                 holder = std::thread([&] { send(held.get()); });
+                 held->begun.wait();
+             },
+         .free =
+             [&] {
+                 held->may_end.set();
+                 holder.join();
+             },
+         .pass = [&] { send(nullptr); }});
 }
 
 // The system gives a slow thread a share of the processors, so the lock gives it a turn, too.
@@ -184,7 +176,7 @@ TEST(Priorities, ASlowThreadIsPassedOverSixteenTimesAtMost) {
     lock.lock();
     for (std::size_t i = 0; i != others + 1; ++i) {
         threads.start("waiter", [&, i] {
-            if (i == 0) be_slow();
+            if (i == 0) support::be_slow();
             const std::lock_guard held(lock);
             order.push_back(static_cast<int>(i));
         });
@@ -256,7 +248,7 @@ TEST(Priorities, AWaitThatHasBegunToCollectKeepsItsPlace) {
     std::vector<int> order;
     thread_group threads;
     threads.start("slow", [&] {
-        be_slow();
+        support::be_slow();
         permits.acquire(2);
         order.push_back(0);
         permits.release(2);
@@ -271,73 +263,6 @@ TEST(Priorities, AWaitThatHasBegunToCollectKeepsItsPlace) {
     permits.release();
     threads.join();
     EXPECT_EQ(order, (std::vector{0, 1}));
-}
-
-// A real-time thread between two others hogs the only processor that all three may use.
-class RealTime : public testing::Test {
-protected:
-    void SetUp() override {
-        if (support::thread_sanitizer || support::address_sanitizer)
-            GTEST_SKIP() << "sanitizers make threads of their own, which a hog would stop";
-        cpu_set_t all;
-        ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
-        if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "the hog needs a processor beside that of the test";
-        for (int i = 0; i != CPU_SETSIZE; ++i) {
-            if (CPU_ISSET(i, &all)) hogged_ = i;
-        }
-        std::thread([this] { permitted_ = be(1); }).join();
-        if (!permitted_) GTEST_SKIP() << "the system permits no real-time priority here (run as root)";
-    }
-
-    // Makes the calling thread a real-time thread on the hogged processor.
-    bool be(int priority) const {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(hogged_, &one);
-        sched_param how{};
-        how.sched_priority = priority;
-        // In this order: an ordinary thread would not come back from a processor that is hogged.
-        return sched_setscheduler(0, SCHED_FIFO, &how) == 0 && sched_setaffinity(0, sizeof one, &one) == 0;
-    }
-
-    int hogged_ = 0;
-    bool permitted_ = false;
-};
-
-TEST_F(RealTime, AnUrgentThreadGetsAFreeLockAlthoughALessUrgentOneIsOnItsWay) {
-    tocsin::word_lock<> lock;
-    std::atomic<bool> taken{false};
-    std::atomic<bool> over{false};
-    thread_group threads;
-    lock.lock();
-    threads.start("low", [&] {
-        EXPECT_TRUE(be(5));
-        const std::lock_guard held(lock);
-        EXPECT_TRUE(taken.load()) << "the urgent thread was first";
-    });
-    until_parked(&lock, 1);
-    support::until_sound_asleep(threads.id(0));
-    std::atomic<bool> hogs{false};
-    threads.start("hog", [&] {
-        EXPECT_TRUE(be(20));
-        hogs = true;
-        // The system takes the processor from all real-time threads after most of a second.
-        const auto longest = std::chrono::steady_clock::now() + 700ms;
-        while (!over.load() && std::chrono::steady_clock::now() < longest) {
-        }
-    });
-    support::until("the hog runs", [&] { return hogs.load(); });
-    lock.unlock();  // wakes the thread of low priority
-    lock.lock();
-    threads.start("high", [&] {
-        EXPECT_TRUE(be(40));
-        const std::lock_guard held(lock);
-        taken = true;
-        over = true;
-    });
-    until_parked(&lock, 2);
-    lock.unlock();
-    threads.join();
 }
 
 #else

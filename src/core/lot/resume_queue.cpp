@@ -20,7 +20,8 @@
 //   resume_queue-4  A signal handler that interrupts a scope's constructor finds the scope whole, or not yet there. Its
 //       own scopes begin and end inside that moment, and leave the outermost scope as they found it.
 //
-// Checked by: tests/unit/await_test.cpp, tests/model/await_model_test.cpp; across copies by tests/copies.
+// Checked by: tests/unit/await_test.cpp, tests/internal/signal_at_each_instruction_test.cpp,
+// tests/model/await_model_test.cpp; across copies by tests/copies.
 #include "core/lot/resume_queue.hpp"
 
 #include "platform/shared_table/thread_slots.hpp"

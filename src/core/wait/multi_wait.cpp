@@ -39,9 +39,10 @@
 //       not asked. Each of them is reported ready once, and is then no longer counted in `missing_`.
 //   multi_wait-7  A look at an all-wait begins with any source, and follows the list round, from the last source to the
 //       first, until it has seen one unready source or all sources. So where it begins changes no answer, only the
-//       cost: a look begins where the last one ended, and passes only sources that have become ready since then. If
-//       sources stay ready once they are, all looks of the sets of n sources together pass some 2n sources, whatever
-//       the order of the sets.
+//       cost: a look begins where the last one ended, and passes only sources that have become ready since then. So if
+//       sources stay ready once they are, the sets of n sources together look at a source at most 4n times, whatever
+//       the order of the sets: 2n times at an unready source, which ends a look (a set looks twice at most), n times at
+//       a source that a look passes, and n times in the look that finds all of them ready.
 //
 // No lost wake-up
 //   A wait for any joins the queue of each source as core/lot/enrol.hpp says, but claims itself before it takes what it

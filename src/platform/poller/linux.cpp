@@ -29,11 +29,15 @@
 //       epoll instance by a new one, to which it adds the members in the list. (A needless replacement does no harm.)
 //
 // Timeouts of a poll. If the process is stopped in ppoll (by SIGSTOP, a debugger or a frozen control group), the kernel
-// continues the call with the time that was left before the stop. So a thread sleeps in ppoll for less than a
-// millisecond, or without a timeout. If more time is left, it first sleeps in poll for the whole milliseconds. Some
+// continues the call with the time that was left before the stop. So a thread sleeps in ppoll for about a millisecond
+// at most, or without a timeout. If more time is left, it first sleeps in poll for the whole milliseconds. Some
 // processors have no poll (64-bit ARM and RISC-V). On these the thread sleeps in ppoll without a timeout, and polls a
-// timer of timerfd(2), too. If the process can't open a descriptor for that timer, the thread sleeps in ppoll, and then
-// the time for which the process is stopped is added to the wait.
+// timer of timerfd(2), too.
+// If a filter forbids poll, or the process can't open a descriptor for that timer, the time of ppoll is in memory that
+// the kernel can't write to. Then the kernel has no place for the time that was left, so it can't continue the call,
+// which fails with EINTR. Such memory has only some lengths in it: so the thread sleeps several times, each time for
+// more than four fifths of what is left. It wakes up ten times in an hour. (qemu's user emulation fails a call with
+// such memory. There the time for which the process is stopped is added.)
 //
 // No lost wake-up: the effect of a strike stays in the counter until the sleeper has seen it (doorbells-2). ppoll
 // checks the counter's value, so it also finds a strike that came before the call. epoll queues the doorbell at every
@@ -55,10 +59,16 @@
 #include <tocsin/detail/sanitizer.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 #include <fcntl.h>
 #include <linux/time_types.h>
@@ -152,18 +162,62 @@ int ppoll(poll_list& list, std::int64_t nanoseconds) noexcept {
     }));
 }
 
+// How long a thread sleeps in ppoll, in memory that nobody can write to: four lengths for each doubling.
+constexpr std::size_t shortest_exponent = 20;  // 2^20 ns, about a millisecond
+constexpr std::size_t longest_exponent = 50;   // some two weeks
+template <class Time>
+constexpr auto fixed_times = [] {
+    std::array<Time, (longest_exponent - shortest_exponent) * 4> made{};
+    for (std::size_t i = 0; i != made.size(); ++i) {
+        const std::int64_t length = (std::int64_t{4} + static_cast<std::int64_t>(i % 4))
+                                    << (shortest_exponent - 2 + i / 4);
+        made[i].tv_sec = static_cast<decltype(made[i].tv_sec)>(length / 1'000'000'000);
+        made[i].tv_nsec = static_cast<decltype(made[i].tv_nsec)>(length % 1'000'000'000);
+    }
+    return made;
+}();
+
+// The longest fixed time of at most `nanoseconds`, which are 2^20 or more.
+std::size_t index_of_fixed_time(std::int64_t nanoseconds) noexcept {
+    const auto length = static_cast<std::uint64_t>(nanoseconds);
+    const auto exponent = static_cast<std::size_t>(std::bit_width(length)) - 1;
+    if (exponent >= longest_exponent) return (longest_exponent - shortest_exponent) * 4 - 1;
+    return (exponent - shortest_exponent) * 4 + ((length >> (exponent - 2)) & 3);
+}
+
+// Sleeps in ppoll for `nanoseconds` at most, or for somewhat less. If the process is stopped meanwhile, fails with
+// EINTR.
+int ppoll_less(poll_list& list, std::int64_t nanoseconds) noexcept {
+    static constinit std::atomic<bool> fails{false};
+    // No order: a hint.
+    if (detail::thread_sanitizer || nanoseconds < std::int64_t{1} << shortest_exponent ||
+        fails.load(std::memory_order_relaxed))
+        return ppoll(list, nanoseconds);
+    const std::size_t index = index_of_fixed_time(nanoseconds);
+    const long found = timed_call<older_ppoll, newer_ppoll>(nanoseconds, [&](long call, const auto& time) {
+        using kind = std::remove_cvref_t<decltype(time)>;
+        return ::syscall(call, list.data(), list.size(), &fixed_times<kind>[index], nullptr, std::size_t{0});
+    });
+    if (found < 0 && errno == EFAULT) {
+        fails.store(true, std::memory_order_relaxed);  // no order: a hint
+        errno = EINTR;                                 // the caller looks at the clock, and calls again
+    }
+    return static_cast<int>(found);
+}
+
 // Sleeps for about `nanoseconds` at most. The time for which the process is stopped counts.
 int poll_for(poll_list& list, std::int64_t nanoseconds) noexcept {
     constexpr std::int64_t longest = 1 << 30;
     const std::int64_t whole = std::min(nanoseconds / nanoseconds_a_millisecond, longest);
-    if (whole <= 0 || !has_poll) return ppoll(list, nanoseconds);
+    if (whole <= 0) return ppoll(list, nanoseconds);
+    if (!has_poll) return ppoll_less(list, nanoseconds);
     if constexpr (detail::thread_sanitizer) {  // as in ppoll above
         const cancellation_disabled here;
         return ::poll(list.data(), list.size(), static_cast<int>(whole));
     }
     static constinit optional_call whole_milliseconds;
     return static_cast<int>(whole_milliseconds([&] { return poll(list, static_cast<int>(whole)); },
-                                               [&] { return long{ppoll(list, nanoseconds)}; }));
+                                               [&] { return long{ppoll_less(list, nanoseconds)}; }));
 }
 
 // A descriptor that becomes readable when a time on a clock has passed, even if somebody sets that clock while a thread
@@ -221,7 +275,7 @@ int poll_until_system(const deadline& until, poll_list& list) noexcept {
 int poll_until_without_poll(const deadline& until, poll_list& list) noexcept {
     const clock_timer timer(CLOCK_MONOTONIC);
     if (timer.descriptor() >= 0) return poll_until_expired(timer, until, list);
-    return poll_until(until, [&](std::int64_t left) { return ppoll(list, left); });
+    return poll_until(until, [&](std::int64_t left) { return poll_for(list, left); });
 }
 
 int sleep_until(poll_list& list, const deadline& until) noexcept {

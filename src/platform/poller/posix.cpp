@@ -7,13 +7,14 @@
 // read the byte.
 //
 // Timeouts are in milliseconds, rounded up. If the process is stopped in poll(2), the systems either continue the call
-// until the time at which it was to end, or fail it with EINTR. An exception is Linux on 64-bit ARM and RISC-V, where
-// the C library makes poll(2) from ppoll(2), and the time for which the process is stopped is added (linux.cpp).
+// until the time at which it was to end, or fail it with EINTR. An exception is Linux on processors without the system
+// call poll (64-bit ARM and RISC-V). There the C library makes poll(2) from ppoll, and the time for which the process
+// is stopped would be added (linux.cpp).
 //
-// No timeout of poll(2) follows the system clock. So a wait that must sleep
-// until a deadline on that clock starts a second thread. The second thread sleeps on a condition variable until the
-// deadline (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait costs a
-// thread, and fails with EAGAIN if the system can't make one.
+// No timeout of poll(2) follows the system clock, and in this exception none follows the steady clock. So a wait that
+// must sleep until a deadline on such a clock starts a second thread. The second thread sleeps on a condition variable
+// until the deadline (condition_wait.hpp), and then rings a doorbell that the waiting thread polls, too. Such a wait
+// costs a thread, and fails with EAGAIN if the system can't make one.
 //
 // The cost of a wait grows with the number of members.
 //
@@ -41,6 +42,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 namespace tocsin::platform {
 namespace {
@@ -68,11 +72,24 @@ int sleep(pollfd* what, nfds_t size, std::int64_t nanoseconds) noexcept {
 }
 #endif
 
-// Has a doorbell, and a thread that rings it when a deadline on the system clock has passed, even if somebody sets that
-// clock.
+#if defined(__linux__) && !defined(SYS_poll)
+constexpr bool adds_time_stopped = true;
+#else
+constexpr bool adds_time_stopped = false;
+#endif
+
+// Whether a timeout of poll(2) can end too late, because it doesn't follow the deadline's clock.
+bool needs_follower(const deadline& until) noexcept {
+    if (until.which() == deadline::clock::system) return true;
+    return adds_time_stopped && !until.is_never() && until.remaining() >= 1'000'000;
+}
+
+// Has a doorbell, and a thread that rings it when a deadline has passed, even if somebody sets its clock. (If the
+// deadline is on another clock than the system clock and the steady clock, rings in time for the next look.)
 class clock_follower {
 public:
-    explicit clock_follower(const deadline& until) noexcept : until_(until.nanoseconds()) {
+    explicit clock_follower(const deadline& until) noexcept
+        : on_system_clock_(until.which() == deadline::clock::system), until_(time_on_its_clock(until)) {
         const auto taken = pipes::doorbells().acquire(pipes::make_doorbell);
         bell_ = taken.id;
         error_ = taken.error;
@@ -104,11 +121,20 @@ private:
         auto& self = *static_cast<clock_follower*>(what);
         std::unique_lock lock(self.mutex_);
         const auto done = [&self] { return self.done_; };
-        if (!wait_until<std::chrono::system_clock>(self.changed_, lock, self.until_, done))
-            pipes::doorbells().ring(self.bell_, pipes::strike);
+        const bool was_done =
+            self.on_system_clock_
+                ? wait_until<std::chrono::system_clock>(self.changed_, lock, self.until_, done)
+                : wait_until<std::chrono::steady_clock>(self.changed_, lock, self.until_, done);
+        if (!was_done) pipes::doorbells().ring(self.bell_, pipes::strike);
         return nullptr;
     }
+    static std::int64_t time_on_its_clock(const deadline& until) noexcept {
+        if (until.which() != deadline::clock::other) return until.nanoseconds();
+        const auto now = std::chrono::steady_clock::now().time_since_epoch();
+        return std::chrono::nanoseconds(now).count() + until.longest_sleep();
+    }
 
+    const bool on_system_clock_;
     const std::int64_t until_;
     doorbell_id bell_ = no_doorbell;
     int error_ = 0;
@@ -124,7 +150,7 @@ int sleep_until(pollfd* what, nfds_t size, const deadline& until) noexcept {
     const auto look = [&] {
         return poll_until(std::chrono::nanoseconds(0), [&](std::int64_t) { return sleep(what, size, 0); });
     };
-    if (until.which() != deadline::clock::system) {
+    if (!needs_follower(until)) {
         return poll_until(until, [&](std::int64_t left) { return sleep(what, size, left); });
     }
     for (;;) {
