@@ -102,7 +102,8 @@ private:
 pollable::pollable(const source& event) {
     if (event.what() != source::kind::lot)
         detail::throw_or_die(std::invalid_argument(
-            "tocsin::pollable: only an event, a semaphore, a latch or a token of a barrier has a view"));
+            "tocsin::pollable: only an event, a semaphore, a latch or a token of a barrier has a view, and "
+            "no object that processes share"));
     state_ = std::make_unique<state>(event);
 }
 

@@ -19,6 +19,20 @@
 namespace tocsin {
 namespace {
 
+constexpr const char* what_a_name_is = ": a name is a slash and up to 254 other characters";
+
+// A zero byte would end the message.
+std::string quoted_name(const std::string& name) {
+    std::string text = "\"";
+    for (const char each : name) {
+        if (each == '\0')
+            text += "\\0";
+        else
+            text += each;
+    }
+    return text + "\"";
+}
+
 [[noreturn]] void refuse(int error, const std::string& call, const std::string& what) {
     detail::throw_or_die(
         std::system_error(error, platform::error_category(), "tocsin::shared_memory::" + call + ": " + what));
@@ -35,12 +49,11 @@ namespace {
 shared_memory shared_memory::of_name(const char* call, const std::string& name, std::size_t size, int how,
                                      unsigned permissions) {
     const auto use = static_cast<platform::name_use>(how);
-    const std::string quoted = "\"" + name + "\"";
+    const std::string quoted = quoted_name(name);
     if (use != platform::name_use::open && size == 0) refuse(EINVAL, call, quoted + ": a size of 0");
     int descriptor = -1;
     if (const int error = platform::open_shared_name(name, use, permissions, descriptor); error != 0)
-        refuse(error, call,
-               quoted + (error == EINVAL ? ": a name is a slash and up to 254 other characters" : ""));
+        refuse(error, call, quoted + (error == EINVAL ? what_a_name_is : ""));
     const auto give_up = [&](int error, const std::string& what) {
         platform::close_file(descriptor);
         if (use == platform::name_use::create) (void)platform::unlink_shared_name(name);
@@ -50,7 +63,8 @@ shared_memory shared_memory::of_name(const char* call, const std::string& name, 
     int error = platform::size_of_file(descriptor, found);
     if (error == 0 && found == 0 && size != 0) {
         error = platform::reserve_file(descriptor, size);
-        if (error == 0) error = platform::size_of_file(descriptor, found);
+        if (error != 0) give_up(error, quoted + ": " + std::to_string(size) + " bytes");
+        error = platform::size_of_file(descriptor, found);
     }
     if (error != 0) give_up(error, quoted);
     if (found == 0) give_up(EAGAIN, quoted + ": it has no bytes yet");
@@ -75,7 +89,8 @@ shared_memory shared_memory::open_or_create(const std::string& name, std::size_t
 
 bool shared_memory::unlink(const std::string& name) {
     const int error = platform::unlink_shared_name(name);
-    if (error != 0 && error != ENOENT) refuse(error, "unlink", "\"" + name + "\"");
+    if (error != 0 && error != ENOENT)
+        refuse(error, "unlink", quoted_name(name) + (error == EINVAL ? what_a_name_is : ""));
     return error == 0;
 }
 

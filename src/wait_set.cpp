@@ -127,8 +127,9 @@ void check(const source& what, std::uint64_t tag) {
         detail::throw_or_die(
             std::invalid_argument("tocsin::wait_set: after() and at() can't be members: add a wait_timer"));
     if (what.what() == source::kind::custom)
-        detail::throw_or_die(
-            std::invalid_argument("tocsin::wait_set: only events and descriptors can be members"));
+        detail::throw_or_die(std::invalid_argument(
+            "tocsin::wait_set: only events and descriptors can be members, and no object "
+            "that processes share"));
     check(tag);
 }
 

@@ -27,6 +27,7 @@ public:
 
     // Makes memory with this name; fails with file_exists if there is such memory. All bytes are 0. The memory is
     // reserved at once, so a full /dev/shm is an error here (no_space_on_device) and not a SIGBUS later.
+    // More than the machine's memory and swap is not_enough_memory.
     TOCSIN_API static shared_memory create(const std::string& name, std::size_t size,
                                            unsigned permissions = 0600);
     // Opens the memory with this name; fails with no_such_file_or_directory if there is none. Its size is size().
@@ -39,7 +40,7 @@ public:
     // other memory.
     TOCSIN_API static bool unlink(const std::string& name);
     // Makes memory without a name (Linux: memfd_create). Other processes get it by fork(), or through a socket: send(),
-    // receive(). Nobody can truncate it.
+    // receive(). Nobody can truncate it. More than the machine's memory and swap is not_enough_memory.
     TOCSIN_API static shared_memory anonymous(std::size_t size);
     // Maps the whole of a file or a memfd. Takes its own copy of the descriptor. If somebody truncates the file later,
     // a look at the lost part raises SIGBUS; nothing can prevent that.

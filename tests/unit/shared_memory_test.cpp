@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 namespace {
 
@@ -85,6 +86,59 @@ TEST_F(SharedMemory, RefusesWhatCannotBe) {
     expect_error(std::errc::permission_denied, "reading and writing",
                  [&] { (void)shared_memory::map(read_only); });
     ::close(read_only);
+}
+
+TEST_F(SharedMemory, RefusesNamesThatAreNone) {
+    const std::string longest = a_name() + std::string(255 - a_name().size(), 'x');
+    EXPECT_EQ(shared_memory::create(longest, 64).size(), 64u);
+    EXPECT_TRUE(shared_memory::unlink(longest));
+    for (const std::string& name : {longest + "x", std::string(), std::string("/"), std::string("/."),
+                                    std::string("/.."), std::string("/a/b"), std::string("/a\0b", 4)}) {
+        expect_error(std::errc::invalid_argument, "a name is a slash",
+                     [&] { (void)shared_memory::create(name, 64); });
+        expect_error(std::errc::invalid_argument, "a name is a slash",
+                     [&] { (void)shared_memory::unlink(name); });
+    }
+}
+
+TEST_F(SharedMemory, RefusesNamesOfOtherFiles) {
+    const std::string path = "/dev/shm" + a_name();
+    ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+    expect_error(std::errc::is_a_directory, a_name(), [] { (void)shared_memory::open(a_name()); });
+    expect_error(std::errc::is_a_directory, a_name(),
+                 [] { (void)shared_memory::open_or_create(a_name(), 64); });
+    expect_error(std::errc::file_exists, a_name(), [] { (void)shared_memory::create(a_name(), 64); });
+    ASSERT_EQ(::rmdir(path.c_str()), 0);
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    expect_error(std::errc::no_such_device, a_name(), [] { (void)shared_memory::open(a_name()); });
+    expect_error(std::errc::no_such_device, a_name(),
+                 [] { (void)shared_memory::open_or_create(a_name(), 64); });
+}
+
+#if SIZE_MAX > UINT32_MAX  // else the machine may have more than the largest size
+// The kernel would give pages until there are none.
+TEST_F(SharedMemory, RefusesMoreThanTheMachineHas) {
+    constexpr std::size_t too_much = SIZE_MAX / 2;
+    expect_error(std::errc::not_enough_memory, std::to_string(too_much) + " bytes",
+                 [] { (void)shared_memory::anonymous(too_much); });
+    expect_error(std::errc::not_enough_memory, std::to_string(too_much) + " bytes",
+                 [] { (void)shared_memory::create(a_name(), too_much); });
+    EXPECT_FALSE(shared_memory::unlink(a_name())) << "nothing is left of it";
+}
+#endif
+
+TEST_F(SharedMemory, RefusesWhatIsNoSocketAndNoMemory) {
+    const shared_memory memory = shared_memory::anonymous(64);
+    const std::string number = std::to_string(memory.descriptor());
+    expect_error(std::errc::not_a_socket, "socket " + number, [&] { memory.send(memory.descriptor()); });
+    expect_error(std::errc::not_a_socket, "socket " + number,
+                 [&] { (void)shared_memory::receive(memory.descriptor()); });
+    expect_error(std::errc::bad_file_descriptor, "socket -1", [&] { memory.send(-1); });
+    expect_error(std::errc::invalid_argument, "a size of 0", [] { (void)shared_memory::anonymous(0); });
+    const int empty = ::open(("/dev/shm" + a_name()).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_GE(empty, 0);
+    expect_error(std::errc::invalid_argument, "it has no bytes", [&] { (void)shared_memory::map(empty); });
+    ::close(empty);
 }
 
 TEST_F(SharedMemory, RefusesWhomThePermissionsExclude) {

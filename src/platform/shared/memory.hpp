@@ -13,7 +13,8 @@ int open_shared_name(const std::string& name, name_use how, unsigned permissions
 int unlink_shared_name(const std::string& name) noexcept;
 int open_unnamed(std::size_t size, int& descriptor) noexcept;
 int copy_descriptor(int from, int& to) noexcept;
-// Makes sure that the file has at least this many bytes, and that there is memory for them. Never shrinks it.
+// Makes sure that the file has at least this many bytes, and that there is memory for them. Never shrinks it. More than
+// the machine has (Linux: memory and swap) is ENOMEM at once.
 int reserve_file(int descriptor, std::size_t size) noexcept;
 int size_of_file(int descriptor, std::size_t& size) noexcept;
 int map_file(int descriptor, std::size_t size, void*& data) noexcept;

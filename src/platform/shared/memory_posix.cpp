@@ -17,6 +17,7 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #endif
 
 namespace tocsin::platform {
@@ -144,6 +145,12 @@ int copy_descriptor(int from, int& to) noexcept {
 
 int reserve_file(int descriptor, std::size_t size) noexcept {
 #if defined(__linux__)
+    // A memfd has no limit, so the kernel would give pages until the machine has none left.
+    struct sysinfo machine{};
+    if (::sysinfo(&machine) == 0 && machine.mem_unit != 0) {
+        const std::uint64_t units = std::uint64_t{machine.totalram} + machine.totalswap;
+        if (size / machine.mem_unit > units) return ENOMEM;
+    }
     int error = 0;
     do {
         error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(size));
