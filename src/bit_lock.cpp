@@ -51,12 +51,12 @@
 // goes first at most `most_passes` times, and then the first of the queue is woken: the system also gives the less
 // urgent one a share of the processors.
 //
-// Why a thread that was woken in vain goes to the end: it was the last to go to sleep, so a wake reaches it soon, often
-// on an idle processor. If this thread stayed in front, each unlock() would wake it, and most of these wakes would be
-// in vain again. This was measured with locks held for 10 us by 4 to 16 threads. When such a thread stayed in front,
-// one thread's turn with the lock took 1.08 to 1.11 times as long as with std::mutex. Now it takes 0.96 to 1.00 times
-// as long. The price is fairness, which std::mutex does not have either: of 16 threads, one may get a thousandth of its
-// share.
+// Why a thread that was woken for nothing goes to the end: it was the last to go to sleep, so a wake reaches it soon,
+// often on an idle processor. If this thread stayed in front, each unlock() would wake it, and most of these wakes
+// would be for nothing again. This was measured with locks held for 10 us by 4 to 16 threads. When such a thread stayed
+// in front, one thread's turn with the lock took 1.08 to 1.11 times as long as with std::mutex. Now it takes 0.96 to
+// 1.00 times as long. The price is fairness, which std::mutex does not have either: of 16 threads, one may get a
+// thousandth of its share.
 //
 // Memory order
 //   [lock-release]  The read-modify-write of unlock() releases; the one that takes the lock acquires.

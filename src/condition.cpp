@@ -33,9 +33,9 @@
 // each of them has to claim the waiter (waiter.cpp). A notification that finds the waiter claimed tries the next node.
 // So a notification is spent only on a wait that reports it.
 //
-// The turns (condition-5) end, and nobody waits in vain for a turn. Let W be the thread that keeps the other nodes, and
-// X the thread of one of these nodes. Both were notified, so neither wait can end otherwise, and both threads need the
-// same lock L before they may return. While another thread keeps L from W, it keeps L from X, too, because only one
+// The turns (condition-5) end, and nobody waits for ever for a turn. Let W be the thread that keeps the other nodes,
+// and X the thread of one of these nodes. Both were notified, so neither wait can end otherwise, and both threads need
+// the same lock L before they may return. While another thread keeps L from W, it keeps L from X, too, because only one
 // thread at a time can hold L. Neither W nor X sleeps with L: each gives it up before it sleeps, and L can't be held
 // twice. So X loses nothing by waiting for W. As soon as W has L, it releases the next two threads, before any code of
 // the user runs in W. If X is not one of them, the second of them takes W's place in this argument. With different

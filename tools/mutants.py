@@ -44,7 +44,8 @@ def code(text):
 def selects(run):
     """Whether a model test has a case that its filter selects; a case with a parameter ends in /N."""
     test, _, patterns = run.partition(":")
-    cases = re.findall(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", (MODEL / f"{test}.cpp").read_text(), re.MULTILINE)
+    cases = re.findall(r"^(?:MODEL_)?TEST(?:_F|_P)?\((\w+),\s*(\w+)[,)]", (MODEL / f"{test}.cpp").read_text(),
+                       re.MULTILINE)
     return any(fnmatch.fnmatchcase(f"{suite}.{case}", re.sub(r"/\d+$", "", pattern))
                for suite, case in cases for pattern in patterns.split(":"))
 

@@ -88,7 +88,7 @@ def event_mutants():
             ("LOCK_RETAKEN_AS_HELD", "C8", {"KINDS": PLAIN, "FUTEX_LOCK": None}),
     ):
         yield Case("event_lot", f"MUTANT_{name}", {f"MUTANT_{name}": None, "CONTRACT_ONLY": None, **bounds}, violates)
-    # The contract survives this mutant, because the next set only takes the lock in vain. The invariant fails.
+    # The contract survives this mutant, because the next set only takes the lock for nothing. The invariant fails.
     yield Case("event_lot", "MUTANT_PARKED_LEFT_ON", {"MUTANT_PARKED_LEFT_ON": None, "KINDS": PLAIN}, "C7")
 
 

@@ -14,7 +14,6 @@ constexpr std::size_t actors = 7;  // threads: as many waits as it takes to rela
 // Objects are numbered: two auto-reset events, two manual-reset events, two semaphores, three words of which two are
 // neighbours, channels of the capacities 0, 1 and 3, two latches, a condition with a lock of its own, three locks of
 // which two are bits of one word.
-constexpr std::size_t first_token = 0;
 constexpr std::size_t first_gate = 2;
 constexpr std::size_t first_semaphore = 4;
 constexpr std::size_t first_word = 6;

@@ -271,7 +271,7 @@ void world::take_lock(std::size_t actor) {
     } else if (doing.until == patience::none) {
         finish(actor, result::no);
     } else {
-        leave(actor);  // if it was told in vain: it goes to the end of the queue
+        leave(actor);  // if it was woken for nothing: it goes to the end of the queue
         park(actor);
     }
 }

@@ -304,7 +304,7 @@ TEST(LookHistoryCredit, AnEarlyReleaseEarnsTheCreditForOneLook) {
     EXPECT_EQ(advice.look, look_history::short_look);
     known.end_look(advice, false, advice.look);
     known.end_early(advice);
-    EXPECT_FALSE(known.looks()) << "a release after a look in vain says nothing";
+    EXPECT_FALSE(known.looks()) << "a release after a look that found nothing says nothing";
 }
 
 TEST(LookHistoryBurst, EndsAtOnceIfTheAnswersDoNotBecomeFaster) {
@@ -317,7 +317,7 @@ TEST(LookHistoryBurst, EndsAtOnceIfTheAnswersDoNotBecomeFaster) {
         return advice;
     };
     known.end_look(next_long(), false, 60'000);
-    EXPECT_FALSE(known.begin_wait().is_long) << "a look in vain ends it";
+    EXPECT_FALSE(known.begin_wait().is_long) << "a look that finds nothing ends it";
 
     known.end_look(next_long(), true, 35'000);
     auto advice = known.begin_wait();

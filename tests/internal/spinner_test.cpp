@@ -239,7 +239,8 @@ TEST(WaitsForAll, LookBeforeTheySleep) {
     unused->events[1].set();
     EXPECT_EQ(tocsin::wait_all({.until = 1ms}, unused->events[0], unused->events[1]),
               tocsin::wait_status::timed_out);
-    EXPECT_FALSE(history_of(unused->key()).looks()) << "a look in vain costs the credit of a new history";
+    EXPECT_FALSE(history_of(unused->key()).looks())
+        << "a look that finds nothing costs the credit of a new history";
 }
 
 }  // namespace

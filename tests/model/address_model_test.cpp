@@ -12,121 +12,106 @@ using model::run;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-TEST(address_model, AChangeThenAWakeIsNeverMissed) {
-    holds_always([](run& r) {
-        atomic<std::uint32_t> word{0};
-        r.spawn("waiter", [&] {
-            while (word.load(relaxed) == 0) {
-                (void)wait_on_address(&word, 0u, deadline::never(), sleep_at_once);
-            }
-        });
-        r.spawn("waker", [&] {
-            word.store(1, relaxed);
-            wake_by_address_one(&word);
-        });
-        r.join_all();
-    });
-}
-
-TEST(address_model, AWakePublishesToTheThreadItReleases) {
-    holds_always([](run& r) {
-        atomic<std::uint8_t> word{0};
-        plain<int> data{0};
-        r.spawn("waiter", [&] {
-            if (wait_on_address(&word, 0, deadline::never(), sleep_at_once) == address_status::woken) {
-                model::check(data == 42, "what the waker wrote is visible");
-            }
-        });
-        r.spawn("waker", [&] {
-            data = 42;
-            word.store(1, relaxed);
-            wake_by_address_one(&word);
-        });
-        r.join_all();
-    });
-}
-
-TEST(address_model, AChangedValuePublishesToThreadsThatSeeIt) {
-    holds_always([](run& r) {
-        atomic<std::uint64_t> word{0};
-        plain<int> data{0};
-        r.spawn("waiter", [&] {
-            const auto [status, value] = wait_until_changed(&word, 0, deadline::never(), {}, sleep_at_once);
-            model::check(status == wait_status::signaled && value == 1 && data == 42,
-                         "the new value, and what was written before it");
-        });
-        r.spawn("waker", [&] {
-            data = 42;
-            word.store(1, std::memory_order_release);
-            wake_by_address_one(&word);
-        });
-        r.join_all();
-    });
-}
-
-TEST(address_model, TwoWakesReleaseTwoWaiters) {
-    holds_within(2, [](run& r) {
-        atomic<std::uint16_t> word{0};
-        int woken = 0;
-        std::size_t released = 0;
-        for (const char* name : {"waiter 1", "waiter 2"}) {
-            r.spawn(name, [&] {
-                if (wait_on_address(&word, 0, deadline::never(), sleep_at_once) == address_status::woken)
-                    ++woken;
-            });
+MODEL_TEST(address_model, AChangeThenAWakeIsNeverMissed, holds_always) {
+    atomic<std::uint32_t> word{0};
+    r.spawn("waiter", [&] {
+        while (word.load(relaxed) == 0) {
+            (void)wait_on_address(&word, 0u, deadline::never(), sleep_at_once);
         }
-        r.spawn("waker", [&] {
-            word.store(1, relaxed);
-            released += wake_by_address_one(&word);
-            released += wake_by_address_one(&word);
-        });
-        r.join_all();
-        r.check(static_cast<std::size_t>(woken) == released, "as many woke as were released");
     });
+    r.spawn("waker", [&] {
+        word.store(1, relaxed);
+        wake_by_address_one(&word);
+    });
+    r.join_all();
 }
 
-TEST(address_model, ATimeoutNeverEatsAWake) {
-    holds_within(2, [](run& r) {
-        atomic<std::uint32_t> word{0};
-        std::size_t released = 0;
-        std::size_t woken = 0;
-        r.spawn("timed", [&] {
-            if (wait_on_address(&word, 0u, some_time(), sleep_at_once) == address_status::woken) ++woken;
-        });
-        r.spawn("patient", [&] {
-            if (wait_on_address(&word, 0u, deadline::never(), sleep_at_once) == address_status::woken)
-                ++woken;
-        });
-        r.spawn("waker", [&] {
-            word.store(1, relaxed);
-            released += wake_by_address_one(&word);
-            released += wake_by_address_n(&word, 5);
-        });
-        r.join_all();
-        r.check(woken == released, "as many woke as were released");
+MODEL_TEST(address_model, AWakePublishesToTheThreadItReleases, holds_always) {
+    atomic<std::uint8_t> word{0};
+    plain<int> data{0};
+    r.spawn("waiter", [&] {
+        if (wait_on_address(&word, 0, deadline::never(), sleep_at_once) == address_status::woken) {
+            model::check(data == 42, "what the waker wrote is visible");
+        }
     });
+    r.spawn("waker", [&] {
+        data = 42;
+        word.store(1, relaxed);
+        wake_by_address_one(&word);
+    });
+    r.join_all();
+}
+
+MODEL_TEST(address_model, AChangedValuePublishesToThreadsThatSeeIt, holds_always) {
+    atomic<std::uint64_t> word{0};
+    plain<int> data{0};
+    r.spawn("waiter", [&] {
+        const auto [status, value] = wait_until_changed(&word, 0, deadline::never(), {}, sleep_at_once);
+        model::check(status == wait_status::signaled && value == 1 && data == 42,
+                     "the new value, and what was written before it");
+    });
+    r.spawn("waker", [&] {
+        data = 42;
+        word.store(1, std::memory_order_release);
+        wake_by_address_one(&word);
+    });
+    r.join_all();
+}
+
+MODEL_TEST(address_model, TwoWakesReleaseTwoWaiters, holds_within, 2) {
+    atomic<std::uint16_t> word{0};
+    int woken = 0;
+    std::size_t released = 0;
+    for (const char* name : {"waiter 1", "waiter 2"}) {
+        r.spawn(name, [&] {
+            if (wait_on_address(&word, 0, deadline::never(), sleep_at_once) == address_status::woken) ++woken;
+        });
+    }
+    r.spawn("waker", [&] {
+        word.store(1, relaxed);
+        released += wake_by_address_one(&word);
+        released += wake_by_address_one(&word);
+    });
+    r.join_all();
+    r.check(static_cast<std::size_t>(woken) == released, "as many woke as were released");
+}
+
+MODEL_TEST(address_model, ATimeoutNeverEatsAWake, holds_within, 2) {
+    atomic<std::uint32_t> word{0};
+    std::size_t released = 0;
+    std::size_t woken = 0;
+    r.spawn("timed", [&] {
+        if (wait_on_address(&word, 0u, some_time(), sleep_at_once) == address_status::woken) ++woken;
+    });
+    r.spawn("patient", [&] {
+        if (wait_on_address(&word, 0u, deadline::never(), sleep_at_once) == address_status::woken) ++woken;
+    });
+    r.spawn("waker", [&] {
+        word.store(1, relaxed);
+        released += wake_by_address_one(&word);
+        released += wake_by_address_n(&word, 5);
+    });
+    r.join_all();
+    r.check(woken == released, "as many woke as were released");
 }
 
 // Waiters on a neighbour in the same bucket, with the same filter bit, are never touched.
-TEST(address_model, AWakeReachesItsOwnAddressOnly) {
-    holds_within(2, [](run& r) {
-        atomic<std::uint8_t> words[2]{};
-        r.spawn("neighbour", [&] {
-            model::check(
-                wait_on_address(&words[1], 0, some_time(), sleep_at_once) == address_status::timed_out,
-                "nobody woke the neighbour");
-        });
-        r.spawn("waiter", [&] {
-            while (words[0].load(relaxed) == 0) {
-                (void)wait_on_address(&words[0], 0, deadline::never(), sleep_at_once);
-            }
-        });
-        r.spawn("waker", [&] {
-            words[0].store(1, relaxed);
-            wake_by_address_all(&words[0]);
-        });
-        r.join_all();
+MODEL_TEST(address_model, AWakeReachesItsOwnAddressOnly, holds_within, 2) {
+    atomic<std::uint8_t> words[2]{};
+    r.spawn("neighbour", [&] {
+        model::check(wait_on_address(&words[1], 0, some_time(), sleep_at_once) == address_status::timed_out,
+                     "nobody woke the neighbour");
     });
+    r.spawn("waiter", [&] {
+        while (words[0].load(relaxed) == 0) {
+            (void)wait_on_address(&words[0], 0, deadline::never(), sleep_at_once);
+        }
+    });
+    r.spawn("waker", [&] {
+        words[0].store(1, relaxed);
+        wake_by_address_all(&words[0]);
+    });
+    r.join_all();
 }
 
 // One waiter, and one change that wakes it. In `change` the word goes from 6 to another value.
@@ -172,80 +157,70 @@ TEST(address_model, AFetchXorThatWakesIsNeverMissed) {
 }
 
 // A thread that sees the new value sees what was written before it, whether it was woken or came late.
-TEST(address_model, AChangeThatWakesPublishes) {
-    holds_always([](run& r) {
-        atomic<std::uint16_t> word{0};
-        plain<int> data{0};
-        r.spawn("waiter", [&] {
-            const auto [status, value] = wait_until_changed(&word, 0, deadline::never(), {}, sleep_at_once);
-            model::check(status == wait_status::signaled && value == 1 && data == 42,
-                         "the new value, and what was written before it");
-        });
-        r.spawn("waker", [&] {
-            data = 42;
-            fetch_add(&word, 1, wake_one);
-        });
-        r.join_all();
+MODEL_TEST(address_model, AChangeThatWakesPublishes, holds_always) {
+    atomic<std::uint16_t> word{0};
+    plain<int> data{0};
+    r.spawn("waiter", [&] {
+        const auto [status, value] = wait_until_changed(&word, 0, deadline::never(), {}, sleep_at_once);
+        model::check(status == wait_status::signaled && value == 1 && data == 42,
+                     "the new value, and what was written before it");
     });
+    r.spawn("waker", [&] {
+        data = 42;
+        fetch_add(&word, 1, wake_one);
+    });
+    r.join_all();
 }
 
-TEST(address_model, ACompareExchangeThatFailsWakesNobody) {
-    holds_always([](run& r) {
-        atomic<std::uint32_t> word{6};
-        r.spawn("waiter", [&] {
-            model::check(wait_on_address(&word, 6u, some_time(), sleep_at_once) == address_status::timed_out,
-                         "nobody wakes it");
-        });
-        r.spawn("waker", [&] {
-            std::uint32_t expected = 5;
-            model::check(!compare_exchange(&word, expected, 1, wake_all) && expected == 6,
-                         "it is told the value");
-        });
-        r.join_all();
+MODEL_TEST(address_model, ACompareExchangeThatFailsWakesNobody, holds_always) {
+    atomic<std::uint32_t> word{6};
+    r.spawn("waiter", [&] {
+        model::check(wait_on_address(&word, 6u, some_time(), sleep_at_once) == address_status::timed_out,
+                     "nobody wakes it");
     });
+    r.spawn("waker", [&] {
+        std::uint32_t expected = 5;
+        model::check(!compare_exchange(&word, expected, 1, wake_all) && expected == 6,
+                     "it is told the value");
+    });
+    r.join_all();
 }
 
 // Of two waiters, as many are released as the change says.
-TEST(address_model, AChangeThatWakesOneWakesNoMore) {
-    holds_within(2, [](run& r) {
-        atomic<std::uint8_t> word{0};
-        int woken = 0;
-        for (const char* name : {"waiter 1", "waiter 2"}) {
-            r.spawn(name, [&] {
-                if (wait_on_address(&word, 0, some_time(), sleep_at_once) == address_status::woken) ++woken;
-            });
-        }
-        r.spawn("waker", [&] { store(&word, 1, wake_one); });
-        r.join_all();
-        r.check(woken <= 1, "one at most");
-    });
+MODEL_TEST(address_model, AChangeThatWakesOneWakesNoMore, holds_within, 2) {
+    atomic<std::uint8_t> word{0};
+    int woken = 0;
+    for (const char* name : {"waiter 1", "waiter 2"}) {
+        r.spawn(name, [&] {
+            if (wait_on_address(&word, 0, some_time(), sleep_at_once) == address_status::woken) ++woken;
+        });
+    }
+    r.spawn("waker", [&] { store(&word, 1, wake_one); });
+    r.join_all();
+    r.check(woken <= 1, "one at most");
 }
 
-TEST(address_model, AChangeThatWakesAllReachesTwoWaiters) {
-    holds_within(2, [](run& r) {
-        atomic<std::uint32_t> word{6};
-        for (const char* name : {"waiter 1", "waiter 2"}) {
-            r.spawn(name, [&] {
-                while (word.load(relaxed) == 6)
-                    (void)wait_on_address(&word, 6u, deadline::never(), sleep_at_once);
-            });
-        }
-        r.spawn("waker", [&] { exchange(&word, 1, wake_all); });
-        r.join_all();
-    });
+MODEL_TEST(address_model, AChangeThatWakesAllReachesTwoWaiters, holds_within, 2) {
+    atomic<std::uint32_t> word{6};
+    for (const char* name : {"waiter 1", "waiter 2"}) {
+        r.spawn(name, [&] {
+            while (word.load(relaxed) == 6)
+                (void)wait_on_address(&word, 6u, deadline::never(), sleep_at_once);
+        });
+    }
+    r.spawn("waker", [&] { exchange(&word, 1, wake_all); });
+    r.join_all();
 }
 
 // Two changes race, and the waiter must see both.
-TEST(address_model, ChangesThatRaceMissNobody) {
-    holds_within(2, [](run& r) {
-        atomic<std::uint32_t> word{0};
-        r.spawn("waiter", [&] {
-            for (auto seen = word.load(relaxed); seen != 2; seen = word.load(relaxed))
-                (void)wait_on_address(&word, seen, deadline::never(), sleep_at_once);
-        });
-        for (const char* name : {"waker 1", "waker 2"}) r.spawn(name, [&] { fetch_add(&word, 1, wake_all); });
-        r.join_all();
+MODEL_TEST(address_model, ChangesThatRaceMissNobody, holds_within, 2) {
+    atomic<std::uint32_t> word{0};
+    r.spawn("waiter", [&] {
+        for (auto seen = word.load(relaxed); seen != 2; seen = word.load(relaxed))
+            (void)wait_on_address(&word, seen, deadline::never(), sleep_at_once);
     });
+    for (const char* name : {"waker 1", "waker 2"}) r.spawn(name, [&] { fetch_add(&word, 1, wake_all); });
+    r.join_all();
 }
 
 // The owner deletes the word as soon as it sees the change.

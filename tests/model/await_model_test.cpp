@@ -82,130 +82,118 @@ TEST(await_model, ASetResumesAWaitForOneEventOnceAndPublishes) {
     a_set_resumes_it_once_and_publishes(wait_alone);
 }
 
-TEST(await_model, AStopNeverEatsTheToken) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        model::stop_source stop;
-        int ended = 0;
-        int taken = 0;
-        task one;
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("stopper", [&] { stop.request_stop(); });
-        r.spawn("coroutine", [&] {
-            one = [](auto& on, auto token, int& count, int& tokens) -> task {
-                if (co_await async_wait({.stop = token}, on) == wait_status::signaled) ++tokens;
-                ++count;
-            }(event, stop.get_token(), ended, taken);
-        });
-        r.join_all();
-        r.check(ended == 1 && taken + tokens_in(event) == 1, "resumed once; one token in, one out");
+MODEL_TEST(await_model, AStopNeverEatsTheToken, holds_within, 2) {
+    auto_reset_event event;
+    model::stop_source stop;
+    int ended = 0;
+    int taken = 0;
+    task one;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("stopper", [&] { stop.request_stop(); });
+    r.spawn("coroutine", [&] {
+        one = [](auto& on, auto token, int& count, int& tokens) -> task {
+            if (co_await async_wait({.stop = token}, on) == wait_status::signaled) ++tokens;
+            ++count;
+        }(event, stop.get_token(), ended, taken);
     });
+    r.join_all();
+    r.check(ended == 1 && taken + tokens_in(event) == 1, "resumed once; one token in, one out");
 }
 
 int permits_in(counting_semaphore<>& of) { return of.try_acquire() ? 1 : 0; }
 
-TEST(await_model, AStopNeverEatsAPermit) {
-    holds_within(2, [](run& r) {
-        counting_semaphore<> permits(0);
-        model::stop_source stop;
-        plain<int> data{0};
-        int ended = 0;
-        int taken = 0;
-        task one;
-        r.spawn("releaser", [&] {
-            data = 1;
-            permits.release();
-        });
-        r.spawn("stopper", [&] { stop.request_stop(); });
-        r.spawn("coroutine", [&] {
-            one = [](auto& on, auto token, auto& theirs, int& count, int& tokens) -> task {
-                if (co_await async_wait({.stop = token}, on) == wait_status::signaled) {
-                    model::check(theirs == 1, "what the releaser wrote is visible");
-                    ++tokens;
-                }
-                ++count;
-            }(permits, stop.get_token(), data, ended, taken);
-        });
-        r.join_all();
-        r.check(ended == 1 && taken + permits_in(permits) == 1, "resumed once; one permit in, one out");
+MODEL_TEST(await_model, AStopNeverEatsAPermit, holds_within, 2) {
+    counting_semaphore<> permits(0);
+    model::stop_source stop;
+    plain<int> data{0};
+    int ended = 0;
+    int taken = 0;
+    task one;
+    r.spawn("releaser", [&] {
+        data = 1;
+        permits.release();
     });
+    r.spawn("stopper", [&] { stop.request_stop(); });
+    r.spawn("coroutine", [&] {
+        one = [](auto& on, auto token, auto& theirs, int& count, int& tokens) -> task {
+            if (co_await async_wait({.stop = token}, on) == wait_status::signaled) {
+                model::check(theirs == 1, "what the releaser wrote is visible");
+                ++tokens;
+            }
+            ++count;
+        }(permits, stop.get_token(), data, ended, taken);
+    });
+    r.join_all();
+    r.check(ended == 1 && taken + permits_in(permits) == 1, "resumed once; one permit in, one out");
 }
 
 // It may be destroyed after the release has given it the permit.
-TEST(await_model, ADestroyedCoroutineGivesItsPermitBack) {
-    holds_within(2, [](run& r) {
-        counting_semaphore<> permits(0);
-        loop executor;
-        int taken = 0;
-        r.spawn("releaser", [&] { permits.release(); });
-        r.spawn("executor", [&] {
-            task one = [](auto& on, auto& where, int& tokens) -> task {
-                co_await async_wait(on).on(where);
-                ++tokens;
-            }(permits, executor, taken);
-            one.destroy();
-            (void)executor.take();
-        });
-        r.join_all();
-        r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
-        r.check(taken + permits_in(permits) == 1, "one permit in, one out");
+MODEL_TEST(await_model, ADestroyedCoroutineGivesItsPermitBack, holds_within, 2) {
+    counting_semaphore<> permits(0);
+    loop executor;
+    int taken = 0;
+    r.spawn("releaser", [&] { permits.release(); });
+    r.spawn("executor", [&] {
+        task one = [](auto& on, auto& where, int& tokens) -> task {
+            co_await async_wait(on).on(where);
+            ++tokens;
+        }(permits, executor, taken);
+        one.destroy();
+        (void)executor.take();
     });
+    r.join_all();
+    r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
+    r.check(taken + permits_in(permits) == 1, "one permit in, one out");
 }
 
-TEST(await_model, AnyTakesOneAndLeavesTheOther) {
-    holds_within(2, [](run& r) {
-        auto_reset_event a;
-        auto_reset_event b;
-        std::size_t taken = 2;
-        task one;
-        r.spawn("setter of a", [&] { a.set(); });
-        r.spawn("setter of b", [&] { b.set(); });
-        r.spawn("coroutine", [&] {
-            one = [](auto& x, auto& y, auto& index) -> task {
-                const any_result how = co_await async_wait_any(x, y);
-                index = how.index;
-            }(a, b, taken);
-        });
-        r.join_all();
-        r.check(taken < 2 && a.is_set() == (taken != 0) && b.is_set() == (taken != 1), "one taken, one left");
+MODEL_TEST(await_model, AnyTakesOneAndLeavesTheOther, holds_within, 2) {
+    auto_reset_event a;
+    auto_reset_event b;
+    std::size_t taken = 2;
+    task one;
+    r.spawn("setter of a", [&] { a.set(); });
+    r.spawn("setter of b", [&] { b.set(); });
+    r.spawn("coroutine", [&] {
+        one = [](auto& x, auto& y, auto& index) -> task {
+            const any_result how = co_await async_wait_any(x, y);
+            index = how.index;
+        }(a, b, taken);
     });
+    r.join_all();
+    r.check(taken < 2 && a.is_set() == (taken != 0) && b.is_set() == (taken != 1), "one taken, one left");
 }
 
-TEST(await_model, AllTakesBoth) {
-    holds_within(2, [](run& r) {
-        auto_reset_event a;
-        auto_reset_event b;
-        int ended = 0;
-        task one;
-        r.spawn("setter of a", [&] { a.set(); });
-        r.spawn("setter of b", [&] { b.set(); });
-        r.spawn("coroutine", [&] {
-            one = [](auto& x, auto& y, int& count) -> task {
-                co_await async_wait_all(x, y);
-                ++count;
-            }(a, b, ended);
-        });
-        r.join_all();
-        r.check(ended == 1 && !a.is_set() && !b.is_set(), "both are taken, once");
+MODEL_TEST(await_model, AllTakesBoth, holds_within, 2) {
+    auto_reset_event a;
+    auto_reset_event b;
+    int ended = 0;
+    task one;
+    r.spawn("setter of a", [&] { a.set(); });
+    r.spawn("setter of b", [&] { b.set(); });
+    r.spawn("coroutine", [&] {
+        one = [](auto& x, auto& y, int& count) -> task {
+            co_await async_wait_all(x, y);
+            ++count;
+        }(a, b, ended);
     });
+    r.join_all();
+    r.check(ended == 1 && !a.is_set() && !b.is_set(), "both are taken, once");
 }
 
-TEST(await_model, ABroadcastReleasesThreadAndCoroutine) {
-    holds_within(2, [](run& r) {
-        manual_reset_event gate;
-        int ended = 0;
-        task one;
-        r.spawn("setter", [&] { gate.set(); });
-        r.spawn("coroutine", [&] {
-            one = [](auto& on, int& count) -> task {
-                co_await async_wait(on);
-                ++count;
-            }(gate, ended);
-        });
-        r.spawn("thread", [&] { gate.wait(sleep_at_once); });
-        r.join_all();
-        r.check(ended == 1, "resumed once");
+MODEL_TEST(await_model, ABroadcastReleasesThreadAndCoroutine, holds_within, 2) {
+    manual_reset_event gate;
+    int ended = 0;
+    task one;
+    r.spawn("setter", [&] { gate.set(); });
+    r.spawn("coroutine", [&] {
+        one = [](auto& on, int& count) -> task {
+            co_await async_wait(on);
+            ++count;
+        }(gate, ended);
     });
+    r.spawn("thread", [&] { gate.wait(sleep_at_once); });
+    r.join_all();
+    r.check(ended == 1, "resumed once");
 }
 
 // The executor's thread resumes the coroutine immediately, and destroys it when it has ended.
@@ -235,24 +223,22 @@ TEST(await_model, TheExecutorMayFinishAWaitForOneEventBeforeItsHandoverReturns) 
     the_executor_may_finish_it_before_its_handover_returns(wait_alone);
 }
 
-TEST(await_model, AWaitForOneEventIsDestroyedAtAnyTimeThoughAnExecutorResumesIt) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        loop executor;
-        int taken = 0;
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("executor", [&] {
-            task one = [](auto& on, auto& where, int& tokens) -> task {
-                co_await async_wait(on).on(where);
-                ++tokens;
-            }(event, executor, taken);
-            one.destroy();
-            (void)executor.take();
-        });
-        r.join_all();
-        r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
-        r.check(taken + tokens_in(event) == 1, "one token in, one out");
+MODEL_TEST(await_model, AWaitForOneEventIsDestroyedAtAnyTimeThoughAnExecutorResumesIt, holds_within, 2) {
+    auto_reset_event event;
+    loop executor;
+    int taken = 0;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("executor", [&] {
+        task one = [](auto& on, auto& where, int& tokens) -> task {
+            co_await async_wait(on).on(where);
+            ++tokens;
+        }(event, executor, taken);
+        one.destroy();
+        (void)executor.take();
     });
+    r.join_all();
+    r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
+    r.check(taken + tokens_in(event) == 1, "one token in, one out");
 }
 
 // Refuses what it is given.
@@ -260,30 +246,28 @@ struct refusing {
     bool operator()(std::coroutine_handle<>) { return false; }
 };
 
-TEST(await_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        manual_reset_event gate;
-        refusing executor;
-        int first = 0;
-        int second = 0;
-        task one;
-        task two;
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("opener", [&] { gate.set(); });
-        r.spawn("coroutines", [&] {
-            one = [](auto& on, auto& where, int& count) -> task {
-                co_await async_wait(on).on(where);
-                ++count;
-            }(event, executor, first);
-            two = [](auto& on, auto& where, int& count) -> task {
-                co_await async_wait_any(on).on(where);
-                ++count;
-            }(gate, executor, second);
-        });
-        r.join_all();
-        r.check(first == 1 && second == 1 && !event.is_set(), "each resumed once");
+MODEL_TEST(await_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait, holds_within, 2) {
+    auto_reset_event event;
+    manual_reset_event gate;
+    refusing executor;
+    int first = 0;
+    int second = 0;
+    task one;
+    task two;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("opener", [&] { gate.set(); });
+    r.spawn("coroutines", [&] {
+        one = [](auto& on, auto& where, int& count) -> task {
+            co_await async_wait(on).on(where);
+            ++count;
+        }(event, executor, first);
+        two = [](auto& on, auto& where, int& count) -> task {
+            co_await async_wait_any(on).on(where);
+            ++count;
+        }(gate, executor, second);
     });
+    r.join_all();
+    r.check(first == 1 && second == 1 && !event.is_set(), "each resumed once");
 }
 
 // Resumes the coroutine inside its call.
@@ -362,46 +346,42 @@ TEST(await_model, AnExecutorMayResumeAWaitForOneEventInsideItsFirstCallOnly) {
 }
 
 // The executor's only thread destroys the coroutine, while a second thread sets and a third stops.
-TEST(await_model, IsDestroyedAtAnyTimeThoughAnExecutorResumesIt) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        model::stop_source stop;
-        loop executor;
-        int taken = 0;
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("stopper", [&] { stop.request_stop(); });
-        r.spawn("executor", [&] {
-            task one = [](auto& on, auto token, auto& where, int& tokens) -> task {
-                if (co_await async_wait({.stop = token}, on).on(where) == wait_status::signaled) ++tokens;
-            }(event, stop.get_token(), executor, taken);
-            one.destroy();
-            (void)executor.take();
-        });
-        r.join_all();
-        r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
-        r.check(taken + tokens_in(event) == 1, "one token in, one out");
+MODEL_TEST(await_model, IsDestroyedAtAnyTimeThoughAnExecutorResumesIt, holds_within, 2) {
+    auto_reset_event event;
+    model::stop_source stop;
+    loop executor;
+    int taken = 0;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("stopper", [&] { stop.request_stop(); });
+    r.spawn("executor", [&] {
+        task one = [](auto& on, auto token, auto& where, int& tokens) -> task {
+            if (co_await async_wait({.stop = token}, on).on(where) == wait_status::signaled) ++tokens;
+        }(event, stop.get_token(), executor, taken);
+        one.destroy();
+        (void)executor.take();
     });
+    r.join_all();
+    r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
+    r.check(taken + tokens_in(event) == 1, "one token in, one out");
 }
 
-TEST(await_model, AWaitForAllDestroyedAtAnyTimeGivesBackBoth) {
-    holds_within(1, [](run& r) {
-        auto_reset_event a;
-        auto_reset_event b;
-        loop executor;
-        int taken = 0;
-        r.spawn("setter of a", [&] { a.set(); });
-        r.spawn("setter of b", [&] { b.set(); });
-        r.spawn("executor", [&] {
-            task one = [](auto& x, auto& y, auto& where, int& tokens) -> task {
-                co_await async_wait_all(x, y).on(where);
-                ++tokens;
-            }(a, b, executor, taken);
-            one.destroy();
-            (void)executor.take();
-        });
-        r.join_all();
-        r.check(taken + tokens_in(a) == 1 && taken + tokens_in(b) == 1, "two tokens in, two out");
+MODEL_TEST(await_model, AWaitForAllDestroyedAtAnyTimeGivesBackBoth, holds_within, 1) {
+    auto_reset_event a;
+    auto_reset_event b;
+    loop executor;
+    int taken = 0;
+    r.spawn("setter of a", [&] { a.set(); });
+    r.spawn("setter of b", [&] { b.set(); });
+    r.spawn("executor", [&] {
+        task one = [](auto& x, auto& y, auto& where, int& tokens) -> task {
+            co_await async_wait_all(x, y).on(where);
+            ++tokens;
+        }(a, b, executor, taken);
+        one.destroy();
+        (void)executor.take();
     });
+    r.join_all();
+    r.check(taken + tokens_in(a) == 1 && taken + tokens_in(b) == 1, "two tokens in, two out");
 }
 
 }  // namespace

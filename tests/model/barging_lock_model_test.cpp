@@ -34,99 +34,91 @@ void unlock(barging_lock& one) {
     if (wake) one.event().set();
 }
 
-TEST(barging_lock_model, TwoThreadsExcludeEachOther) {
-    holds_always([](run& r) {
-        barging_lock one;
-        plain<int> data{0};
-        for (const char* name : {"one", "two"}) {
-            r.spawn(name, [&] {
-                lock(one);
-                data = data + 1;
-                unlock(one);
-            });
-        }
-        r.join_all();
-        r.check(data == 2, "both were inside, one after the other");
-        r.check(one.try_lock(), "the lock is free");
-    });
-}
-
-TEST(barging_lock_model, AThreadThatTakesItAgainLeavesNobodyAsleep) {
-    holds_within(2, [](run& r) {
-        barging_lock one;
-        plain<int> data{0};
-        r.spawn("twice", [&] {
-            for (int i = 0; i != 2; ++i) {
-                lock(one);
-                data = data + 1;
-                unlock(one);
-            }
-        });
-        for (const char* name : {"one", "two"}) {
-            r.spawn(name, [&] {
-                lock(one);
-                data = data + 1;
-                unlock(one);
-            });
-        }
-        r.join_all();
-        r.check(data == 4, "all were inside");
-    });
-}
-
-TEST(barging_lock_model, AWaitThatGivesUpLeavesNobodyAsleep) {
-    holds_within(2, [](run& r) {
-        barging_lock one;
-        plain<int> data{0};
-        for (const char* name : {"one", "two"}) {
-            r.spawn(name, [&] {
-                lock(one);
-                data = data + 1;
-                unlock(one);
-            });
-        }
-        r.spawn("gives up", [&] {
-            if (!lock_or_give_up(one)) return;
-            data = data + 1;
-            unlock(one);
-        });
-        r.join_all();
-        r.check(data >= 2, "those that wait were inside");
-        r.check(one.try_lock(), "the lock is free");
-    });
-}
-
-TEST(barging_lock_model, AWaiterThatWasPassedIsNextOrLeavesNobodyAsleep) {
-    holds_within(2, [](run& r) {
-        barging_lock one;
-        plain<int> data{0};
-        r.spawn("twice", [&] {
-            for (int i = 0; i != 2; ++i) {
-                lock(one);
-                data = data + 1;
-                unlock(one);
-            }
-        });
-        r.spawn("waits", [&] {
+MODEL_TEST(barging_lock_model, TwoThreadsExcludeEachOther, holds_always) {
+    barging_lock one;
+    plain<int> data{0};
+    for (const char* name : {"one", "two"}) {
+        r.spawn(name, [&] {
             lock(one);
             data = data + 1;
             unlock(one);
         });
-        r.spawn("gives up once it was passed", [&] {
-            int sleeps = 0;
-            if (!one.try_lock() && !one.lock_slow([&](auto_reset_event& event, bool&) noexcept {
-                    if (sleeps++ != 0) return event.try_wait();
-                    event.wait(sleep_at_once);
-                    return true;
-                }))
-                return;
+    }
+    r.join_all();
+    r.check(data == 2, "both were inside, one after the other");
+    r.check(one.try_lock(), "the lock is free");
+}
+
+MODEL_TEST(barging_lock_model, AThreadThatTakesItAgainLeavesNobodyAsleep, holds_within, 2) {
+    barging_lock one;
+    plain<int> data{0};
+    r.spawn("twice", [&] {
+        for (int i = 0; i != 2; ++i) {
+            lock(one);
+            data = data + 1;
+            unlock(one);
+        }
+    });
+    for (const char* name : {"one", "two"}) {
+        r.spawn(name, [&] {
+            lock(one);
             data = data + 1;
             unlock(one);
         });
-        r.join_all();
-        r.check(data >= 3, "those that wait were inside");
-        r.check(one.try_lock(), "the lock is free");
+    }
+    r.join_all();
+    r.check(data == 4, "all were inside");
+}
+
+MODEL_TEST(barging_lock_model, AWaitThatGivesUpLeavesNobodyAsleep, holds_within, 2) {
+    barging_lock one;
+    plain<int> data{0};
+    for (const char* name : {"one", "two"}) {
+        r.spawn(name, [&] {
+            lock(one);
+            data = data + 1;
+            unlock(one);
+        });
+    }
+    r.spawn("gives up", [&] {
+        if (!lock_or_give_up(one)) return;
+        data = data + 1;
+        unlock(one);
     });
+    r.join_all();
+    r.check(data >= 2, "those that wait were inside");
+    r.check(one.try_lock(), "the lock is free");
+}
+
+MODEL_TEST(barging_lock_model, AWaiterThatWasPassedIsNextOrLeavesNobodyAsleep, holds_within, 2) {
+    barging_lock one;
+    plain<int> data{0};
+    r.spawn("twice", [&] {
+        for (int i = 0; i != 2; ++i) {
+            lock(one);
+            data = data + 1;
+            unlock(one);
+        }
+    });
+    r.spawn("waits", [&] {
+        lock(one);
+        data = data + 1;
+        unlock(one);
+    });
+    r.spawn("gives up once it was passed", [&] {
+        int sleeps = 0;
+        if (!one.try_lock() && !one.lock_slow([&](auto_reset_event& event, bool&) noexcept {
+                if (sleeps++ != 0) return event.try_wait();
+                event.wait(sleep_at_once);
+                return true;
+            }))
+            return;
+        data = data + 1;
+        unlock(one);
+    });
+    r.join_all();
+    r.check(data >= 3, "those that wait were inside");
+    r.check(one.try_lock(), "the lock is free");
 }
 
 // What a thread sees that waits for a lock while another one frees it, and takes it again at once.
@@ -149,37 +141,33 @@ struct passed_waiter {
     }
 };
 
-TEST(barging_lock_model, AWaiterIsPassedOnce) {
-    holds_always([](run& r) {
-        r.spawn("one", [&] {
-            for (const bool gives_up : {false, true}) {
-                barging_lock one;
-                model::check(one.try_lock(), "it is free");
-                passed_waiter sleep{one, gives_up};
-                model::check(one.lock_slow([&](auto_reset_event& event, bool& has_lock) noexcept {
-                    return sleep(event, has_lock);
-                }),
-                             "the release has handed the lock over");
-                model::check(sleep.sleeps == 2, "to the waiter that was passed");
-                unlock(one);
-                model::check(one.try_lock(), "the lock is free");
-            }
-        });
-        r.join_all();
+MODEL_TEST(barging_lock_model, AWaiterIsPassedOnce, holds_always) {
+    r.spawn("one", [&] {
+        for (const bool gives_up : {false, true}) {
+            barging_lock one;
+            model::check(one.try_lock(), "it is free");
+            passed_waiter sleep{one, gives_up};
+            model::check(one.lock_slow([&](auto_reset_event& event, bool& has_lock) noexcept {
+                return sleep(event, has_lock);
+            }),
+                         "the release has handed the lock over");
+            model::check(sleep.sleeps == 2, "to the waiter that was passed");
+            unlock(one);
+            model::check(one.try_lock(), "the lock is free");
+        }
     });
+    r.join_all();
 }
 
-TEST(barging_lock_model, AnUnlockOfAFreeLockChangesNothing) {
-    holds_always([](run& r) {
-        barging_lock one;
-        r.spawn("one", [&] {
-            bool wake = false;
-            model::check(!one.unlock(wake), "it is free");
-            lock(one);
-            unlock(one);
-        });
-        r.join_all();
+MODEL_TEST(barging_lock_model, AnUnlockOfAFreeLockChangesNothing, holds_always) {
+    barging_lock one;
+    r.spawn("one", [&] {
+        bool wake = false;
+        model::check(!one.unlock(wake), "it is free");
+        lock(one);
+        unlock(one);
     });
+    r.join_all();
 }
 
 }  // namespace

@@ -51,63 +51,55 @@ TEST(barrier_model, PhasesFollowEachOther) {
 
 // A thread that has passed no gate learns from another thread that the third phase has begun. The gate of that phase
 // was set two phases before.
-TEST(barrier_model, AnArrivalFindsTheGateOfItsPhaseUnset) {
-    holds_always([](run& r) {
-        barrier both(2);
-        model::atomic<bool> third_phase{false};
-        r.spawn("ends two phases", [&] {
-            (void)both.arrive(2);
-            (void)both.arrive(2);
-            third_phase.store(true, std::memory_order_release);
-        });
-        r.spawn("arrives later", [&] {
-            while (!third_phase.load(std::memory_order_acquire)) model::cpu_relax();
-            model::check(!both.try_wait(both.arrive()), "the third phase has not ended");
-        });
-        r.join_all();
+MODEL_TEST(barrier_model, AnArrivalFindsTheGateOfItsPhaseUnset, holds_always) {
+    barrier both(2);
+    model::atomic<bool> third_phase{false};
+    r.spawn("ends two phases", [&] {
+        (void)both.arrive(2);
+        (void)both.arrive(2);
+        third_phase.store(true, std::memory_order_release);
     });
+    r.spawn("arrives later", [&] {
+        while (!third_phase.load(std::memory_order_acquire)) model::cpu_relax();
+        model::check(!both.try_wait(both.arrive()), "the third phase has not ended");
+    });
+    r.join_all();
 }
 
-TEST(barrier_model, ADropLowersTheNextPhase) {
-    holds_within(2, [](run& r) {
-        plain<int> completed{0};
-        barrier both(2, [&]() noexcept { completed = completed + 1; });
-        r.spawn("leaves", [&] { both.arrive_and_drop(); });
-        r.spawn("stays", [&] {
-            both.arrive_and_wait(sleep_at_once);
-            both.arrive_and_wait(sleep_at_once);
-            model::check(completed == 2, "two phases");
-        });
-        r.join_all();
+MODEL_TEST(barrier_model, ADropLowersTheNextPhase, holds_within, 2) {
+    plain<int> completed{0};
+    barrier both(2, [&]() noexcept { completed = completed + 1; });
+    r.spawn("leaves", [&] { both.arrive_and_drop(); });
+    r.spawn("stays", [&] {
+        both.arrive_and_wait(sleep_at_once);
+        both.arrive_and_wait(sleep_at_once);
+        model::check(completed == 2, "two phases");
     });
+    r.join_all();
 }
 
 // Both drops lower the next phase, whichever of the three arrives last.
-TEST(barrier_model, TwoDropsAtOnceBothLowerTheNextPhase) {
-    holds_within(1, [](run& r) {
-        plain<int> completed{0};
-        barrier all(3, [&]() noexcept { completed = completed + 1; });
-        for (const char* name : {"leaves", "leaves too"}) r.spawn(name, [&] { all.arrive_and_drop(); });
-        r.spawn("stays", [&] {
-            all.arrive_and_wait(sleep_at_once);
-            all.arrive_and_wait(sleep_at_once);
-            model::check(completed == 2, "two phases");
-        });
-        r.join_all();
+MODEL_TEST(barrier_model, TwoDropsAtOnceBothLowerTheNextPhase, holds_within, 1) {
+    plain<int> completed{0};
+    barrier all(3, [&]() noexcept { completed = completed + 1; });
+    for (const char* name : {"leaves", "leaves too"}) r.spawn(name, [&] { all.arrive_and_drop(); });
+    r.spawn("stays", [&] {
+        all.arrive_and_wait(sleep_at_once);
+        all.arrive_and_wait(sleep_at_once);
+        model::check(completed == 2, "two phases");
     });
+    r.join_all();
 }
 
 // The drop may be the last arrival of the phase, or not.
-TEST(barrier_model, TheThreadReleasedByADropMayDestroyIt) {
-    holds_within(2, [](run& r) {
-        auto* const both = new barrier<>(2);
-        r.spawn("leaves", [both] { both->arrive_and_drop(); });
-        r.spawn("owner", [both] {
-            both->arrive_and_wait(sleep_at_once);
-            delete both;
-        });
-        r.join_all();
+MODEL_TEST(barrier_model, TheThreadReleasedByADropMayDestroyIt, holds_within, 2) {
+    auto* const both = new barrier<>(2);
+    r.spawn("leaves", [both] { both->arrive_and_drop(); });
+    r.spawn("owner", [both] {
+        both->arrive_and_wait(sleep_at_once);
+        delete both;
     });
+    r.join_all();
 }
 
 TEST(barrier_model, TheThreadReleasedMayDestroyIt) {
@@ -132,42 +124,38 @@ TEST(barrier_model, TheThreadReleasedMayDestroyIt) {
     });
 }
 
-TEST(barrier_model, ATimeoutLosesNothing) {
-    holds_within(2, [](run& r) {
-        barrier both(2);
-        r.spawn("arrives", [&] { (void)both.arrive(); });
-        r.spawn("timed", [&] {
-            auto token = both.arrive();
-            (void)both.wait_until(token, some_time(), sleep_at_once);
-            both.wait(std::move(token), sleep_at_once);
-        });
-        r.join_all();
+MODEL_TEST(barrier_model, ATimeoutLosesNothing, holds_within, 2) {
+    barrier both(2);
+    r.spawn("arrives", [&] { (void)both.arrive(); });
+    r.spawn("timed", [&] {
+        auto token = both.arrive();
+        (void)both.wait_until(token, some_time(), sleep_at_once);
+        both.wait(std::move(token), sleep_at_once);
     });
+    r.join_all();
 }
 
 // However the limited wait ends, the phase ends after the drop, and the next phase expects one thread.
-TEST(barrier_model, ADeadlineAndAStopAgainstADrop) {
-    holds_within(2, [](run& r) {
-        plain<int> completed{0};
-        barrier both(2, [&]() noexcept { completed = completed + 1; });
-        model::stop_source stop;
-        bool asked = false;
-        r.spawn("leaves", [&] { both.arrive_and_drop(); });
-        r.spawn("stopper", [&] {
-            asked = true;
-            stop.request_stop();
-        });
-        r.spawn("limited", [&] {
-            auto token = both.arrive();
-            const auto how = both.wait_until(token, some_time(), stop.get_token(), sleep_at_once);
-            if (how == wait_status::signaled) model::check(completed == 1, "the phase has ended");
-            model::check(how != wait_status::stopped || asked, "stopped only by a stop");
-            both.wait(std::move(token), sleep_at_once);
-            both.arrive_and_wait(sleep_at_once);
-            model::check(completed == 2, "it is alone in the second phase");
-        });
-        r.join_all();
+MODEL_TEST(barrier_model, ADeadlineAndAStopAgainstADrop, holds_within, 2) {
+    plain<int> completed{0};
+    barrier both(2, [&]() noexcept { completed = completed + 1; });
+    model::stop_source stop;
+    bool asked = false;
+    r.spawn("leaves", [&] { both.arrive_and_drop(); });
+    r.spawn("stopper", [&] {
+        asked = true;
+        stop.request_stop();
     });
+    r.spawn("limited", [&] {
+        auto token = both.arrive();
+        const auto how = both.wait_until(token, some_time(), stop.get_token(), sleep_at_once);
+        if (how == wait_status::signaled) model::check(completed == 1, "the phase has ended");
+        model::check(how != wait_status::stopped || asked, "stopped only by a stop");
+        both.wait(std::move(token), sleep_at_once);
+        both.arrive_and_wait(sleep_at_once);
+        model::check(completed == 2, "it is alone in the second phase");
+    });
+    r.join_all();
 }
 
 // One arrival is missing, so only a limit can end the waits.
@@ -197,21 +185,19 @@ TEST(barrier_model, AWaitWithADeadlineAndAStopEndsByEither) {
     });
 }
 
-TEST(barrier_model, WaitsForSeveralSourcesTakeAToken) {
-    holds_within(2, [](run& r) {
-        barrier both(2);
-        auto_reset_event permit;
-        r.spawn("all", [&] {
-            const auto token = both.arrive();
-            model::check(wait_all({.spin = sleep_at_once}, token, permit) == wait_status::signaled, "all");
-        });
-        r.spawn("any", [&] {
-            model::check(wait_any({.spin = sleep_at_once}, both.arrive()).index == 0, "any");
-            permit.set();
-        });
-        r.join_all();
-        r.check(!permit.is_set(), "the permit is taken with the token");
+MODEL_TEST(barrier_model, WaitsForSeveralSourcesTakeAToken, holds_within, 2) {
+    barrier both(2);
+    auto_reset_event permit;
+    r.spawn("all", [&] {
+        const auto token = both.arrive();
+        model::check(wait_all({.spin = sleep_at_once}, token, permit) == wait_status::signaled, "all");
     });
+    r.spawn("any", [&] {
+        model::check(wait_any({.spin = sleep_at_once}, both.arrive()).index == 0, "any");
+        permit.set();
+    });
+    r.join_all();
+    r.check(!permit.is_set(), "the permit is taken with the token");
 }
 
 }  // namespace

@@ -46,144 +46,125 @@ class channel_model : public testing::Test {
 int number_in(received<parcel> what) { return what ? what->number() : 0; }
 bool sent(channel_status how) { return how == channel_status::done; }
 
-TEST_F(channel_model, ItemsArriveInOrderThroughOneSlot) {
-    holds_within(2, [](run& r) {
-        parcels through(1);
-        plain<int> data{0};
-        r.spawn("sender", [&] {
-            data = 42;
-            model::check(sent(through.send(parcel(1))), "sent");
-            model::check(sent(through.send(parcel(2))), "sent");
-        });
-        r.spawn("receiver", [&] {
-            model::check(number_in(through.receive()) == 1, "the first item comes first");
-            model::check(data == 42, "what the sender wrote is visible");
-            model::check(number_in(through.receive()) == 2, "the second item comes second");
-        });
-        r.join_all();
-        r.check(through.size() == 0, "nothing is left");
+MODEL_TEST_F(channel_model, ItemsArriveInOrderThroughOneSlot, holds_within, 2) {
+    parcels through(1);
+    plain<int> data{0};
+    r.spawn("sender", [&] {
+        data = 42;
+        model::check(sent(through.send(parcel(1))), "sent");
+        model::check(sent(through.send(parcel(2))), "sent");
     });
+    r.spawn("receiver", [&] {
+        model::check(number_in(through.receive()) == 1, "the first item comes first");
+        model::check(data == 42, "what the sender wrote is visible");
+        model::check(number_in(through.receive()) == 2, "the second item comes second");
+    });
+    r.join_all();
+    r.check(through.size() == 0, "nothing is left");
 }
 
-TEST_F(channel_model, TriesPassItemsOn) {
-    holds_always([](run& r) {
-        parcels through(1);
-        int accepted = 0;
-        int received = 0;
-        r.spawn("sender", [&] {
-            for (int i = 1; i != 3; ++i) accepted += sent(through.try_send(parcel(1))) ? 1 : 0;
-        });
-        r.spawn("receiver", [&] {
-            for (int i = 1; i != 3; ++i) received += number_in(through.try_receive());
-        });
-        r.join_all();
-        r.check(accepted >= 1 && accepted == received + static_cast<int>(through.size()),
-                "none lost, none doubled");
+MODEL_TEST_F(channel_model, TriesPassItemsOn, holds_always) {
+    parcels through(1);
+    int accepted = 0;
+    int received = 0;
+    r.spawn("sender", [&] {
+        for (int i = 1; i != 3; ++i) accepted += sent(through.try_send(parcel(1))) ? 1 : 0;
     });
+    r.spawn("receiver", [&] {
+        for (int i = 1; i != 3; ++i) received += number_in(through.try_receive());
+    });
+    r.join_all();
+    r.check(accepted >= 1 && accepted == received + static_cast<int>(through.size()),
+            "none lost, none doubled");
 }
 
-TEST_F(channel_model, TheSizeIsNeverNegative) {
-    holds_always([](run& r) {
-        parcels through(2);
-        r.spawn("sender", [&] { model::check(sent(through.try_send(parcel(1))), "sent"); });
-        r.spawn("receiver", [&] { (void)through.try_receive(); });
-        r.spawn("looker", [&] { model::check(through.size() <= 1, "there is one item at most"); });
-        r.join_all();
-    });
+MODEL_TEST_F(channel_model, TheSizeIsNeverNegative, holds_always) {
+    parcels through(2);
+    r.spawn("sender", [&] { model::check(sent(through.try_send(parcel(1))), "sent"); });
+    r.spawn("receiver", [&] { (void)through.try_receive(); });
+    r.spawn("looker", [&] { model::check(through.size() <= 1, "there is one item at most"); });
+    r.join_all();
 }
 
 // A wait that may not sleep looks only once. If there is something to find at every moment, that one look must find it.
-TEST_F(channel_model, ALookFindsAnItemThatIsAlwaysThere) {
-    holds_always([](run& r) {
-        parcels through(2);
-        (void)through.try_send(parcel(1));
-        r.spawn("mover", [&] {
-            model::check(sent(through.try_send(parcel(2))), "sent");
-            (void)through.try_receive();
-        });
-        r.spawn("looker", [&] {
-            auto next = through.receiving();
-            const auto how = wait_any({.until = std::chrono::nanoseconds(0)}, next).status;
-            model::check(how == wait_status::signaled, "found");
-        });
-        r.join_all();
+MODEL_TEST_F(channel_model, ALookFindsAnItemThatIsAlwaysThere, holds_always) {
+    parcels through(2);
+    (void)through.try_send(parcel(1));
+    r.spawn("mover", [&] {
+        model::check(sent(through.try_send(parcel(2))), "sent");
+        (void)through.try_receive();
     });
+    r.spawn("looker", [&] {
+        auto next = through.receiving();
+        const auto how = wait_any({.until = std::chrono::nanoseconds(0)}, next).status;
+        model::check(how == wait_status::signaled, "found");
+    });
+    r.join_all();
 }
 
-TEST_F(channel_model, ALookFindsRoomThatIsAlwaysThere) {
-    holds_always([](run& r) {
-        parcels through(2);
-        (void)through.try_send(parcel(1));
-        r.spawn("mover", [&] {
-            model::check(number_in(through.try_receive()) != 0, "received");
-            (void)through.try_send(parcel(2));
-        });
-        r.spawn("looker", [&] {
-            parcel item(3);
-            auto next = through.sending(item);
-            const auto how = wait_any({.until = std::chrono::nanoseconds(0)}, next).status;
-            model::check(how == wait_status::signaled, "found");
-        });
-        r.join_all();
+MODEL_TEST_F(channel_model, ALookFindsRoomThatIsAlwaysThere, holds_always) {
+    parcels through(2);
+    (void)through.try_send(parcel(1));
+    r.spawn("mover", [&] {
+        model::check(number_in(through.try_receive()) != 0, "received");
+        (void)through.try_send(parcel(2));
     });
+    r.spawn("looker", [&] {
+        parcel item(3);
+        auto next = through.sending(item);
+        const auto how = wait_any({.until = std::chrono::nanoseconds(0)}, next).status;
+        model::check(how == wait_status::signaled, "found");
+    });
+    r.join_all();
 }
 
-TEST_F(channel_model, TwoSendersAndTwoReceiversThroughOneSlot) {
-    holds_within(0, [](run& r) {
-        parcels through(1);
-        int sum[2]{};
-        for (const int i : {0, 1}) r.spawn("sender", [&, i] { (void)through.send(parcel(1 + i)); });
-        for (const int i : {0, 1}) r.spawn("receiver", [&, i] { sum[i] = number_in(through.receive()); });
-        r.join_all();
-        r.check(sum[0] + sum[1] == 3 && sum[0] != 0 && sum[1] != 0, "each item once");
-    });
+MODEL_TEST_F(channel_model, TwoSendersAndTwoReceiversThroughOneSlot, holds_within, 0) {
+    parcels through(1);
+    int sum[2]{};
+    for (const int i : {0, 1}) r.spawn("sender", [&, i] { (void)through.send(parcel(1 + i)); });
+    for (const int i : {0, 1}) r.spawn("receiver", [&, i] { sum[i] = number_in(through.receive()); });
+    r.join_all();
+    r.check(sum[0] + sum[1] == 3 && sum[0] != 0 && sum[1] != 0, "each item once");
 }
 
 // A sender sleeps in front of a full ring; the receive that makes room takes its item along.
-TEST_F(channel_model, AReceiveMakesRoomForAWaitingSender) {
-    holds_within(2, [](run& r) {
-        parcels through(1);
-        (void)through.try_send(parcel(1));
-        int rest = 0;
-        r.spawn("sender", [&] { (void)through.send(parcel(2)); });
-        r.spawn("receiver", [&] {
-            model::check(number_in(through.receive()) == 1, "the oldest comes first");
-            rest = number_in(through.receive());
-        });
-        r.join_all();
-        r.check(rest == 2, "then the sender's");
+MODEL_TEST_F(channel_model, AReceiveMakesRoomForAWaitingSender, holds_within, 2) {
+    parcels through(1);
+    (void)through.try_send(parcel(1));
+    int rest = 0;
+    r.spawn("sender", [&] { (void)through.send(parcel(2)); });
+    r.spawn("receiver", [&] {
+        model::check(number_in(through.receive()) == 1, "the oldest comes first");
+        rest = number_in(through.receive());
     });
+    r.join_all();
+    r.check(rest == 2, "then the sender's");
 }
 
-TEST_F(channel_model, OneReceiveIsEnoughForASenderBehindAFullRing) {
-    holds_within(1, [](run& r) {
-        parcels through(1);
-        (void)through.try_send(parcel(1));
-        r.spawn("sender", [&] { (void)through.send(parcel(2)); });
-        r.spawn("receiver", [&] { (void)through.receive(); });
-        r.join_all();
-        r.check(through.size() == 1 && number_in(through.try_receive()) == 2,
-                "the sender's item is in the slot");
-    });
+MODEL_TEST_F(channel_model, OneReceiveIsEnoughForASenderBehindAFullRing, holds_within, 1) {
+    parcels through(1);
+    (void)through.try_send(parcel(1));
+    r.spawn("sender", [&] { (void)through.send(parcel(2)); });
+    r.spawn("receiver", [&] { (void)through.receive(); });
+    r.join_all();
+    r.check(through.size() == 1 && number_in(through.try_receive()) == 2, "the sender's item is in the slot");
 }
 
-TEST_F(channel_model, ARendezvousPublishesBothWays) {
-    holds_within(2, [](run& r) {
-        parcels meeting(0);
-        plain<int> by_sender{0};
-        plain<int> by_receiver{0};
-        r.spawn("sender", [&] {
-            by_sender = 1;
-            model::check(sent(meeting.send(parcel(7))), "sent");
-            model::check(by_receiver == 1, "what the receiver did before is visible");
-        });
-        r.spawn("receiver", [&] {
-            by_receiver = 1;
-            model::check(number_in(meeting.receive()) == 7, "received");
-            model::check(by_sender == 1, "what the sender did before is visible");
-        });
-        r.join_all();
+MODEL_TEST_F(channel_model, ARendezvousPublishesBothWays, holds_within, 2) {
+    parcels meeting(0);
+    plain<int> by_sender{0};
+    plain<int> by_receiver{0};
+    r.spawn("sender", [&] {
+        by_sender = 1;
+        model::check(sent(meeting.send(parcel(7))), "sent");
+        model::check(by_receiver == 1, "what the receiver did before is visible");
     });
+    r.spawn("receiver", [&] {
+        by_receiver = 1;
+        model::check(number_in(meeting.receive()) == 7, "received");
+        model::check(by_sender == 1, "what the sender did before is visible");
+    });
+    r.join_all();
 }
 
 // Whether or not the deadlines pass, both sides agree.
@@ -205,252 +186,230 @@ void times_out_exactly(std::size_t capacity) {
 TEST_F(channel_model, ATimeoutLosesNothing) { times_out_exactly(1); }
 TEST_F(channel_model, ATimeoutLosesNothingAtARendezvous) { times_out_exactly(0); }
 
-TEST_F(channel_model, AStopLosesNothing) {
-    holds_within(0, [](run& r) {
-        parcels through(0);
-        model::stop_source stop;
-        int taken = 0;
-        bool given = false;
-        r.spawn("stopper", [&] { stop.request_stop(); });
-        r.spawn("receiver", [&] { taken = number_in(through.receive(stop.get_token())); });
-        r.spawn("sender", [&] { given = sent(through.send_until(parcel(3), some_time())); });
-        r.join_all();
-        r.check(taken == (given ? 3 : 0), "the receiver has it, or the sender");
-    });
+MODEL_TEST_F(channel_model, AStopLosesNothing, holds_within, 0) {
+    parcels through(0);
+    model::stop_source stop;
+    int taken = 0;
+    bool given = false;
+    r.spawn("stopper", [&] { stop.request_stop(); });
+    r.spawn("receiver", [&] { taken = number_in(through.receive(stop.get_token())); });
+    r.spawn("sender", [&] { given = sent(through.send_until(parcel(3), some_time())); });
+    r.join_all();
+    r.check(taken == (given ? 3 : 0), "the receiver has it, or the sender");
 }
 
-TEST_F(channel_model, ClosingReleasesTheReceiversAndKeepsTheItems) {
-    holds_within(1, [](run& r) {
-        parcels through(1);
-        plain<int> data{0};
-        bool given = false;
-        int taken = 0;
-        r.spawn("sender", [&] { given = sent(through.send(parcel(9))); });
-        r.spawn("closer", [&] {
-            data = 1;
-            model::check(through.close(), "only this call closes it");
-        });
-        r.spawn("receiver", [&] {
-            received<parcel> item = through.receive();
-            if (item) {
-                taken = item->number();
-                item = through.receive();
-            }
-            model::check(!item && item.status() == channel_status::closed, "then it says closed");
-            model::check(data == 1, "what the closer did is visible");
-        });
-        r.join_all();
-        r.check(taken == (given ? 9 : 0), "an item that was sent is received");
-        r.check(!through.close() && through.is_closed(), "it stays closed");
+MODEL_TEST_F(channel_model, ClosingReleasesTheReceiversAndKeepsTheItems, holds_within, 1) {
+    parcels through(1);
+    plain<int> data{0};
+    bool given = false;
+    int taken = 0;
+    r.spawn("sender", [&] { given = sent(through.send(parcel(9))); });
+    r.spawn("closer", [&] {
+        data = 1;
+        model::check(through.close(), "only this call closes it");
     });
+    r.spawn("receiver", [&] {
+        received<parcel> item = through.receive();
+        if (item) {
+            taken = item->number();
+            item = through.receive();
+        }
+        model::check(!item && item.status() == channel_status::closed, "then it says closed");
+        model::check(data == 1, "what the closer did is visible");
+    });
+    r.join_all();
+    r.check(taken == (given ? 9 : 0), "an item that was sent is received");
+    r.check(!through.close() && through.is_closed(), "it stays closed");
 }
 
-TEST_F(channel_model, ClosingReleasesTheSenders) {
-    holds_within(2, [](run& r) {
-        parcels through(1);
-        (void)through.try_send(parcel(1));
-        parcel item(2);
-        bool given = false;
-        r.spawn("sender", [&] { given = sent(through.send(std::move(item))); });
-        r.spawn("closer", [&] { through.close(); });
-        r.join_all();
-        r.check(!given && item.number() == 2 && through.size() == 1, "the item stays with its sender");
-    });
+MODEL_TEST_F(channel_model, ClosingReleasesTheSenders, holds_within, 2) {
+    parcels through(1);
+    (void)through.try_send(parcel(1));
+    parcel item(2);
+    bool given = false;
+    r.spawn("sender", [&] { given = sent(through.send(std::move(item))); });
+    r.spawn("closer", [&] { through.close(); });
+    r.join_all();
+    r.check(!given && item.number() == 2 && through.size() == 1, "the item stays with its sender");
 }
 
-TEST_F(channel_model, WhoSeesItClosedSeesWhatTheCloserDid) {
-    holds_always([](run& r) {
-        parcels through(1);
-        plain<int> data{0};
-        r.spawn("closer", [&] {
-            data = 1;
-            through.close();
-        });
-        r.spawn("looker", [&] {
-            if (through.is_closed()) model::check(data == 1, "visible");
-        });
-        r.join_all();
+MODEL_TEST_F(channel_model, WhoSeesItClosedSeesWhatTheCloserDid, holds_always) {
+    parcels through(1);
+    plain<int> data{0};
+    r.spawn("closer", [&] {
+        data = 1;
+        through.close();
     });
+    r.spawn("looker", [&] {
+        if (through.is_closed()) model::check(data == 1, "visible");
+    });
+    r.join_all();
 }
 
 // ---- several sources ----------------------------------------------------------------------------
 
-TEST_F(channel_model, OneReceiveOfTwoHappens) {
-    holds_within(1, [](run& r) {
-        parcels a(0);
-        parcels b(1);
-        std::size_t index = 9;
-        bool a_given = false;
-        r.spawn("sender to a", [&] { a_given = sent(a.send_until(parcel(1), some_time())); });
-        r.spawn("sender to b", [&] { (void)b.send(parcel(2)); });
-        r.spawn("receiver", [&] {
-            auto from_a = a.receiving();
-            auto from_b = b.receiving();
-            index = wait_any(from_a, from_b).index;
-            model::check((index == 0 ? from_a : from_b)->number() == (index == 0 ? 1 : 2),
-                         "the item that it names");
-            model::check(!(index == 0 ? from_b : from_a), "and no other");
-        });
-        r.join_all();
-        r.check(a_given == (index == 0) && (b.size() == 0) == (index == 1), "one item was taken");
+MODEL_TEST_F(channel_model, OneReceiveOfTwoHappens, holds_within, 1) {
+    parcels a(0);
+    parcels b(1);
+    std::size_t index = 9;
+    bool a_given = false;
+    r.spawn("sender to a", [&] { a_given = sent(a.send_until(parcel(1), some_time())); });
+    r.spawn("sender to b", [&] { (void)b.send(parcel(2)); });
+    r.spawn("receiver", [&] {
+        auto from_a = a.receiving();
+        auto from_b = b.receiving();
+        index = wait_any(from_a, from_b).index;
+        model::check((index == 0 ? from_a : from_b)->number() == (index == 0 ? 1 : 2),
+                     "the item that it names");
+        model::check(!(index == 0 ? from_b : from_a), "and no other");
     });
+    r.join_all();
+    r.check(a_given == (index == 0) && (b.size() == 0) == (index == 1), "one item was taken");
 }
 
-TEST_F(channel_model, AnEventOrAReceive) {
-    holds_within(1, [](run& r) {
-        parcels a(0);
-        auto_reset_event event;
-        std::size_t index = 9;
-        bool given = false;
-        r.spawn("sender", [&] { given = sent(a.send_until(parcel(1), some_time())); });
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("receiver", [&] {
-            auto from_a = a.receiving();
-            index = wait_any(event, from_a).index;
-        });
-        r.join_all();
-        r.check(given == (index == 1) && event.is_set() == (index == 1), "one of the two");
+MODEL_TEST_F(channel_model, AnEventOrAReceive, holds_within, 1) {
+    parcels a(0);
+    auto_reset_event event;
+    std::size_t index = 9;
+    bool given = false;
+    r.spawn("sender", [&] { given = sent(a.send_until(parcel(1), some_time())); });
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("receiver", [&] {
+        auto from_a = a.receiving();
+        index = wait_any(event, from_a).index;
     });
+    r.join_all();
+    r.check(given == (index == 1) && event.is_set() == (index == 1), "one of the two");
 }
 
 // Each side of a rendezvous waits for something else as well.
-TEST_F(channel_model, TwoWaitsMeet) {
-    holds_within(1, [](run& r) {
-        parcels meeting(0);
-        auto_reset_event other;
-        std::size_t sender = 9;
-        std::size_t receiver = 9;
-        r.spawn("sender", [&] {
-            parcel item(4);
-            auto sending = meeting.sending(item);
-            sender = wait_any({.until = some_time()}, sending, other).index;
-            model::check((item.number() == 0) == (sender == 0), "moved from exactly if it was sent");
-        });
-        r.spawn("receiver", [&] {
-            auto receiving = meeting.receiving();
-            receiver = wait_any({.until = some_time()}, other, receiving).index;
-            model::check(receiver != 1 || receiving->number() == 4, "the item");
-        });
-        r.join_all();
-        r.check((sender == 0) == (receiver == 1), "both or none");
+MODEL_TEST_F(channel_model, TwoWaitsMeet, holds_within, 1) {
+    parcels meeting(0);
+    auto_reset_event other;
+    std::size_t sender = 9;
+    std::size_t receiver = 9;
+    r.spawn("sender", [&] {
+        parcel item(4);
+        auto sending = meeting.sending(item);
+        sender = wait_any({.until = some_time()}, sending, other).index;
+        model::check((item.number() == 0) == (sender == 0), "moved from exactly if it was sent");
     });
+    r.spawn("receiver", [&] {
+        auto receiving = meeting.receiving();
+        receiver = wait_any({.until = some_time()}, other, receiving).index;
+        model::check(receiver != 1 || receiving->number() == 4, "the item");
+    });
+    r.join_all();
+    r.check((sender == 0) == (receiver == 1), "both or none");
 }
 
 // Two waits that meet at two rendezvous channels, which they name in opposite orders: exactly one meeting.
-TEST_F(channel_model, TwoWaitsMeetAtOneOfTwoChannels) {
-    holds_within(1, [](run& r) {
-        parcels a(0);
-        parcels b(0);
-        std::size_t first = 9;
-        std::size_t second = 9;
-        r.spawn("first", [&] {
-            parcel item(1);
-            auto to_a = a.sending(item);
-            auto from_b = b.receiving();
-            first = wait_any(to_a, from_b).index;
-            model::check((item.number() == 0) == (first == 0), "moved from exactly if it was sent");
-            model::check(from_b ? first == 1 && from_b->number() == 2 : first == 0, "one of the two");
-        });
-        r.spawn("second", [&] {
-            parcel item(2);
-            auto to_b = b.sending(item);
-            auto from_a = a.receiving();
-            second = wait_any(to_b, from_a).index;
-            model::check((item.number() == 0) == (second == 0), "moved from exactly if it was sent");
-            model::check(from_a ? second == 1 && from_a->number() == 1 : second == 0, "one of the two");
-        });
-        r.join_all();
-        r.check((first == 0) == (second == 1), "they met at the same channel");
+MODEL_TEST_F(channel_model, TwoWaitsMeetAtOneOfTwoChannels, holds_within, 1) {
+    parcels a(0);
+    parcels b(0);
+    std::size_t first = 9;
+    std::size_t second = 9;
+    r.spawn("first", [&] {
+        parcel item(1);
+        auto to_a = a.sending(item);
+        auto from_b = b.receiving();
+        first = wait_any(to_a, from_b).index;
+        model::check((item.number() == 0) == (first == 0), "moved from exactly if it was sent");
+        model::check(from_b ? first == 1 && from_b->number() == 2 : first == 0, "one of the two");
     });
+    r.spawn("second", [&] {
+        parcel item(2);
+        auto to_b = b.sending(item);
+        auto from_a = a.receiving();
+        second = wait_any(to_b, from_a).index;
+        model::check((item.number() == 0) == (second == 0), "moved from exactly if it was sent");
+        model::check(from_a ? second == 1 && from_a->number() == 1 : second == 0, "one of the two");
+    });
+    r.join_all();
+    r.check((first == 0) == (second == 1), "they met at the same channel");
 }
 
 // A wait that sends and receives at one rendezvous does not meet itself, only another thread.
-TEST_F(channel_model, AWaitDoesNotMeetItself) {
-    holds_within(1, [](run& r) {
-        parcels meeting(0);
-        std::size_t index = 9;
-        int got = 0;
-        bool given = false;
-        r.spawn("both", [&] {
-            parcel item(1);
-            auto sending = meeting.sending(item);
-            auto receiving = meeting.receiving();
-            index = wait_any({.until = some_time()}, sending, receiving, receiving).index;
-            if (index == 1 || index == 2) model::check(receiving->number() == 2, "from the other thread");
-        });
-        r.spawn("other", [&] {
-            got = number_in(meeting.receive_until(some_time()));
-            if (got == 0) given = sent(meeting.try_send(parcel(2)));
-        });
-        r.join_all();
-        r.check((got == 1) == (index == 0) && given == (index == 1 || index == 2),
-                "with another thread or not at all");
+MODEL_TEST_F(channel_model, AWaitDoesNotMeetItself, holds_within, 1) {
+    parcels meeting(0);
+    std::size_t index = 9;
+    int got = 0;
+    bool given = false;
+    r.spawn("both", [&] {
+        parcel item(1);
+        auto sending = meeting.sending(item);
+        auto receiving = meeting.receiving();
+        index = wait_any({.until = some_time()}, sending, receiving, receiving).index;
+        if (index == 1 || index == 2) model::check(receiving->number() == 2, "from the other thread");
     });
+    r.spawn("other", [&] {
+        got = number_in(meeting.receive_until(some_time()));
+        if (got == 0) given = sent(meeting.try_send(parcel(2)));
+    });
+    r.join_all();
+    r.check((got == 1) == (index == 0) && given == (index == 1 || index == 2),
+            "with another thread or not at all");
 }
 
 // ---- coroutines and operations ------------------------------------------------------------------
 
 // A coroutine receives until the sender has closed the channel, or until it is stopped.
-TEST_F(channel_model, ACoroutineReceivesUntilItIsStoppedOrFindsItClosed) {
-    holds_within(1, [](run& r) {
-        parcels meeting(0);
-        model::stop_source stop;
-        bool given = false;
-        int taken = 0;
-        int ended = 0;
-        support::task one;
-        r.spawn("sender", [&] {
-            given = sent(meeting.send_until(parcel(7), some_time()));
-            meeting.close();
-        });
-        r.spawn("stopper", [&] { stop.request_stop(); });
-        r.spawn("coroutine", [&] {
-            one = [](parcels& from, auto token, int& sum, int& count) -> support::task {
-                for (;;) {
-                    auto next = from.receiving();
-                    const any_result how = co_await async_wait_any({.stop = token}, next);
-                    model::check(how.status == wait_status::signaled || !next, "stopped without an item");
-                    if (!next) break;
-                    sum += next->number();
-                }
-                ++count;
-            }(meeting, stop.get_token(), taken, ended);
-        });
-        r.join_all();
-        r.check(ended == 1, "resumed to its end");
-        r.check(taken == (given ? 7 : 0), "the coroutine has it, or the sender");
+MODEL_TEST_F(channel_model, ACoroutineReceivesUntilItIsStoppedOrFindsItClosed, holds_within, 1) {
+    parcels meeting(0);
+    model::stop_source stop;
+    bool given = false;
+    int taken = 0;
+    int ended = 0;
+    support::task one;
+    r.spawn("sender", [&] {
+        given = sent(meeting.send_until(parcel(7), some_time()));
+        meeting.close();
     });
+    r.spawn("stopper", [&] { stop.request_stop(); });
+    r.spawn("coroutine", [&] {
+        one = [](parcels& from, auto token, int& sum, int& count) -> support::task {
+            for (;;) {
+                auto next = from.receiving();
+                const any_result how = co_await async_wait_any({.stop = token}, next);
+                model::check(how.status == wait_status::signaled || !next, "stopped without an item");
+                if (!next) break;
+                sum += next->number();
+            }
+            ++count;
+        }(meeting, stop.get_token(), taken, ended);
+    });
+    r.join_all();
+    r.check(ended == 1, "resumed to its end");
+    r.check(taken == (given ? 7 : 0), "the coroutine has it, or the sender");
 }
 
 // The sender may give up while the operation is about to meet it. Then the operation leaves the event's queue, and
 // begins its wait again.
-TEST_F(channel_model, OfACancelAndASendOneEndsAnOperation) {
-    holds_within(1, [](run& r) {
-        parcels meeting(0);
-        auto_reset_event never;
-        auto next = meeting.receiving();
-        plain<int> calls{0};
-        plain<int> stops{0};
-        plain<int> taken{0};
-        bool given = false;
-        int won = 0;
-        auto wait = any_operation(
-            [&](any_result how) noexcept {
-                calls = calls + 1;
-                stops = stops + (how.status == wait_status::stopped ? 1 : 0);
-                model::check((how.status == wait_status::signaled) == static_cast<bool>(next),
-                             "the result says whether it has received");
-                if (next) taken = next->number();
-            },
-            never, next);
-        r.spawn("sender", [&] { given = sent(meeting.send_until(parcel(4), some_time())); });
-        r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
-        r.spawn("starter", [&] { wait.start(); });
-        r.join_all();
-        if (wait.cancel()) ++won;
-        r.check(calls == 1 && stops == won, "called once, with what ended it");
-        r.check(taken == (given ? 4 : 0), "the operation has it, or the sender");
-    });
+MODEL_TEST_F(channel_model, OfACancelAndASendOneEndsAnOperation, holds_within, 1) {
+    parcels meeting(0);
+    auto_reset_event never;
+    auto next = meeting.receiving();
+    plain<int> calls{0};
+    plain<int> stops{0};
+    plain<int> taken{0};
+    bool given = false;
+    int won = 0;
+    auto wait = any_operation(
+        [&](any_result how) noexcept {
+            calls = calls + 1;
+            stops = stops + (how.status == wait_status::stopped ? 1 : 0);
+            model::check((how.status == wait_status::signaled) == static_cast<bool>(next),
+                         "the result says whether it has received");
+            if (next) taken = next->number();
+        },
+        never, next);
+    r.spawn("sender", [&] { given = sent(meeting.send_until(parcel(4), some_time())); });
+    r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
+    r.spawn("starter", [&] { wait.start(); });
+    r.join_all();
+    if (wait.cancel()) ++won;
+    r.check(calls == 1 && stops == won, "called once, with what ended it");
+    r.check(taken == (given ? 4 : 0), "the operation has it, or the sender");
 }
 
 // A source that never becomes ready. It starts the coroutine between the first look of a wait and the moment at which
@@ -554,27 +513,23 @@ TEST_F(channel_model, WhoHasReceivedTheLastItemMayDestroyIt) { is_gone_after_the
 TEST_F(channel_model, WhoHasReceivedTheLastItemMayDestroyARendezvous) { is_gone_after_the_last_item(0); }
 
 // The item goes through a slot, without a wait.
-TEST_F(channel_model, WhoHasTakenTheLastItemMayDestroyIt) {
-    holds_always([](run& r) {
-        std::optional<parcels> one(std::in_place, 1);
-        r.spawn("sender", [&, to = &*one] { (void)to->try_send(parcel(1)); });
-        r.spawn("receiver", [&] {
-            if (one->try_receive()) one.reset();
-        });
-        r.join_all();
+MODEL_TEST_F(channel_model, WhoHasTakenTheLastItemMayDestroyIt, holds_always) {
+    std::optional<parcels> one(std::in_place, 1);
+    r.spawn("sender", [&, to = &*one] { (void)to->try_send(parcel(1)); });
+    r.spawn("receiver", [&] {
+        if (one->try_receive()) one.reset();
     });
+    r.join_all();
 }
 
-TEST_F(channel_model, WhoFindsItClosedMayDestroyIt) {
-    holds_within(2, [](run& r) {
-        std::optional<parcels> one(std::in_place, 1);
-        r.spawn("closer", [&, to = &*one] { to->close(); });
-        r.spawn("receiver", [&] {
-            model::check(!one->receive(), "closed");
-            one.reset();
-        });
-        r.join_all();
+MODEL_TEST_F(channel_model, WhoFindsItClosedMayDestroyIt, holds_within, 2) {
+    std::optional<parcels> one(std::in_place, 1);
+    r.spawn("closer", [&, to = &*one] { to->close(); });
+    r.spawn("receiver", [&] {
+        model::check(!one->receive(), "closed");
+        one.reset();
     });
+    r.join_all();
 }
 
 }  // namespace

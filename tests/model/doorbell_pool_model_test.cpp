@@ -97,50 +97,44 @@ private:
 
 // One thread takes a doorbell while the other takes two and gives the first back: the stack has the same top again, but
 // the doorbell that was under it is taken.
-TEST(doorbell_pool_model, NoDoorbellHasTwoOwners) {
-    holds_always([](run& r) {
-        ledger all;
-        const doorbell_id first = all.take();
-        const doorbell_id second = all.take();
-        all.release(first);
-        all.release(second);
-        r.spawn("one", [&] {
-            (void)all.take();
-            (void)all.take();
-        });
-        r.spawn("other", [&] {
-            const doorbell_id top = all.take();
-            (void)all.take();
-            all.release(top);
-        });
-        r.join_all();
+MODEL_TEST(doorbell_pool_model, NoDoorbellHasTwoOwners, holds_always) {
+    ledger all;
+    const doorbell_id first = all.take();
+    const doorbell_id second = all.take();
+    all.release(first);
+    all.release(second);
+    r.spawn("one", [&] {
+        (void)all.take();
+        (void)all.take();
     });
+    r.spawn("other", [&] {
+        const doorbell_id top = all.take();
+        (void)all.take();
+        all.release(top);
+    });
+    r.join_all();
 }
 
-TEST(doorbell_pool_model, AReleasedDoorbellIsTakenAgain) {
-    holds_always([](run& r) {
-        ledger all;
-        all.release(all.take());
-        for (int i = 0; i != 2; ++i) {
-            r.spawn("user", [&] { all.release(all.take()); });
-        }
-        r.join_all();
-        const doorbell_id one = all.take();
-        const doorbell_id other = all.take();
-        model::check(one != other, "two");
-    });
+MODEL_TEST(doorbell_pool_model, AReleasedDoorbellIsTakenAgain, holds_always) {
+    ledger all;
+    all.release(all.take());
+    for (int i = 0; i != 2; ++i) {
+        r.spawn("user", [&] { all.release(all.take()); });
+    }
+    r.join_all();
+    const doorbell_id one = all.take();
+    const doorbell_id other = all.take();
+    model::check(one != other, "two");
 }
 
-TEST(doorbell_pool_model, ARingReachesADoorbellOnlyWhenItIsMade) {
-    holds_always([](run& r) {
-        ledger all;
-        r.spawn("maker", [&] { (void)all.take(); });
-        r.spawn("ringer", [] {
-            pool.ring(
-                0, [](int end, bool even) { model::check(end > 0 && even, "the first ring of a made one"); });
-        });
-        r.join_all();
+MODEL_TEST(doorbell_pool_model, ARingReachesADoorbellOnlyWhenItIsMade, holds_always) {
+    ledger all;
+    r.spawn("maker", [&] { (void)all.take(); });
+    r.spawn("ringer", [] {
+        pool.ring(0,
+                  [](int end, bool even) { model::check(end > 0 && even, "the first ring of a made one"); });
     });
+    r.join_all();
 }
 
 // The pool closes a doorbell while a ring for its former owner is under way, and opens it again for another, who must
@@ -167,17 +161,15 @@ TEST(doorbell_pool_model, ADoorbellIsClosedAndOpenedWhileALateRingIsUnderWay) {
     }
 }
 
-TEST(doorbell_pool_model, NoMoreStayOpenThanThePoolKeeps) {
-    holds_always([](run& r) {
-        ledger all;
-        const doorbell_id one = all.take();
-        const doorbell_id other = all.take();
-        r.spawn("one", [&] { all.release(one); });
-        r.spawn("other", [&] { all.release(other); });
-        r.join_all();
-        pool.close_idle();
-        model::check(ledger::open() == 0, "all are closed");
-    });
+MODEL_TEST(doorbell_pool_model, NoMoreStayOpenThanThePoolKeeps, holds_always) {
+    ledger all;
+    const doorbell_id one = all.take();
+    const doorbell_id other = all.take();
+    r.spawn("one", [&] { all.release(one); });
+    r.spawn("other", [&] { all.release(other); });
+    r.join_all();
+    pool.close_idle();
+    model::check(ledger::open() == 0, "all are closed");
 }
 
 }  // namespace

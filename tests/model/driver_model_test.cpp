@@ -194,108 +194,94 @@ TEST_F(driver_view_model, ALoopThatOnlyPollsADescriptorRunsTimersOfTwoThreads) {
 }
 
 // Only one of the two makes the loop look again.
-TEST(driver_model, TimersOfTwoThreadsRun) {
-    holds_within(1, [](run& r) {
-        sleeping_loop loop;
-        counted_timer all[2];
-        for (counted_timer& each : all) r.spawn("setter", [&] { each.set(now(), loop.service()); });
-        loop.run_until([&] { return all[0].has_run() && all[1].has_run(); });
-        r.join_all();
-        for (counted_timer& each : all) each.take_back();
-    });
+MODEL_TEST(driver_model, TimersOfTwoThreadsRun, holds_within, 1) {
+    sleeping_loop loop;
+    counted_timer all[2];
+    for (counted_timer& each : all) r.spawn("setter", [&] { each.set(now(), loop.service()); });
+    loop.run_until([&] { return all[0].has_run() && all[1].has_run(); });
+    r.join_all();
+    for (counted_timer& each : all) each.take_back();
 }
 
-TEST(driver_model, ACancelledTimerHasBeenClaimedOrNeverIs) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        r.spawn("canceler", [&] {
-            counted_timer own;
-            own.set(now(), loop.service());
-            own.take_back();
-            done.one();
-        });
-        loop.run_until(done.all(1));
-        r.join_all();
+MODEL_TEST(driver_model, ACancelledTimerHasBeenClaimedOrNeverIs, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    r.spawn("canceler", [&] {
+        counted_timer own;
+        own.set(now(), loop.service());
+        own.take_back();
+        done.one();
     });
+    loop.run_until(done.all(1));
+    r.join_all();
 }
 
 // Its descriptor is ready already, and nothing else ends the loop's sleep.
-TEST(driver_model, ARequestThatAnotherThreadSetsIsWatched) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        loop.poller().make_ready(3);
-        counted_request one(3);
-        r.spawn("setter", [&] { one.set(loop.service()); });
-        loop.run_until([&] { return one.has_run(); });
-        r.join_all();
-        one.take_back();
-    });
+MODEL_TEST(driver_model, ARequestThatAnotherThreadSetsIsWatched, holds_within, 2) {
+    sleeping_loop loop;
+    loop.poller().make_ready(3);
+    counted_request one(3);
+    r.spawn("setter", [&] { one.set(loop.service()); });
+    loop.run_until([&] { return one.has_run(); });
+    r.join_all();
+    one.take_back();
 }
 
-TEST(driver_model, ACancelledRequestHasBeenClaimedOrNeverIs) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        loop.poller().make_ready(3);
-        r.spawn("canceler", [&] {
-            for (int round = 0; round != 2; ++round) {
-                counted_request own(3);
-                own.set(loop.service());
-                own.take_back();
-            }
-            done.one();
-        });
-        loop.run_until(done.all(1));
-        r.join_all();
+MODEL_TEST(driver_model, ACancelledRequestHasBeenClaimedOrNeverIs, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    loop.poller().make_ready(3);
+    r.spawn("canceler", [&] {
+        for (int round = 0; round != 2; ++round) {
+            counted_request own(3);
+            own.set(loop.service());
+            own.take_back();
+        }
+        done.one();
     });
+    loop.run_until(done.all(1));
+    r.join_all();
 }
 
 // A change that comes between update() and next_deadline() is not lost when next_deadline() finds another.
-TEST(driver_model, ARequestBesideATimer) {
-    holds_within(1, [](run& r) {
-        sleeping_loop loop;
-        loop.poller().make_ready(3);
-        counted_request request(3);
-        counted_timer timer;
-        r.spawn("request", [&] { request.set(loop.service()); });
-        r.spawn("timer", [&] { timer.set(now(), loop.service()); });
-        loop.run_until([&] { return request.has_run() && timer.has_run(); });
-        r.join_all();
-        request.take_back();
-        timer.take_back();
-    });
+MODEL_TEST(driver_model, ARequestBesideATimer, holds_within, 1) {
+    sleeping_loop loop;
+    loop.poller().make_ready(3);
+    counted_request request(3);
+    counted_timer timer;
+    r.spawn("request", [&] { request.set(loop.service()); });
+    r.spawn("timer", [&] { timer.set(now(), loop.service()); });
+    loop.run_until([&] { return request.has_run() && timer.has_run(); });
+    r.join_all();
+    request.take_back();
+    timer.take_back();
 }
 
 // The loop learns that a descriptor need not be watched any more, so that it may be closed.
-TEST(driver_model, ALoopThatSleepsLearnsOfACancel) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        counted_request one(3);
-        one.set(loop.service());
-        loop.look();
-        model::check(loop.watches(3), "it is watched");
-        r.spawn("canceler", [&] { one.cancel(); });
-        loop.run_until([&] { return !loop.watches(3); });
-        r.join_all();
-    });
+MODEL_TEST(driver_model, ALoopThatSleepsLearnsOfACancel, holds_within, 2) {
+    sleeping_loop loop;
+    counted_request one(3);
+    one.set(loop.service());
+    loop.look();
+    model::check(loop.watches(3), "it is watched");
+    r.spawn("canceler", [&] { one.cancel(); });
+    loop.run_until([&] { return !loop.watches(3); });
+    r.join_all();
 }
 
 // The timer runs, and its wait is over, while the thread that set it still owes a call of `changed`.
-TEST(driver_model, ADriverThatIsDestroyedWaitsForTheLastCall) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        counted_timer one;
-        (void)loop.its_driver().next_deadline();
-        r.spawn("setter", [&] { one.set(now(), loop.service()); });
-        while (!one.has_run()) {
-            model::cpu_relax();
-            loop.its_driver().run_due();
-        }
-        one.cancel();
-        loop.destroy();
-        r.join_all();
-    });
+MODEL_TEST(driver_model, ADriverThatIsDestroyedWaitsForTheLastCall, holds_within, 2) {
+    sleeping_loop loop;
+    counted_timer one;
+    (void)loop.its_driver().next_deadline();
+    r.spawn("setter", [&] { one.set(now(), loop.service()); });
+    while (!one.has_run()) {
+        model::cpu_relax();
+        loop.its_driver().run_due();
+    }
+    one.cancel();
+    loop.destroy();
+    r.join_all();
 }
 
 // While nobody waits for a descriptor, it may be closed, and its number may get a new meaning.
@@ -318,41 +304,36 @@ TEST(driver_model, ANumberThatIsWaitedForAgainIsRenewed) {
 
 // Another thread ends its wait for a descriptor, which may then be closed, and begins a wait for another descriptor
 // that has got the same number. Meanwhile the loop reports what it has found of the former one.
-TEST(driver_model, AReportEndsOnlyWaitsOfItsOwnWatch) {
-    holds_always([](run& r) {
-        sleeping_loop loop;
-        counted_request before(3);
-        counted_request after(3);
-        before.set(loop.service());
-        loop.look();
-        const driver::watch_id first = loop.id_of(3);
-        r.spawn("waiter", [&] {
-            before.take_back();
-            after.set(loop.service());
-        });
-        (void)loop.its_driver().notify(first, readiness::invalid);
-        r.join_all();
-        model::check(!after.has_run(), "the new wait has not ended");
-        loop.look();
-        model::check(loop.its_driver().notify(loop.id_of(3), readiness::readable) == 1,
-                     "its own report ends it");
-        after.take_back();
+MODEL_TEST(driver_model, AReportEndsOnlyWaitsOfItsOwnWatch, holds_always) {
+    sleeping_loop loop;
+    counted_request before(3);
+    counted_request after(3);
+    before.set(loop.service());
+    loop.look();
+    const driver::watch_id first = loop.id_of(3);
+    r.spawn("waiter", [&] {
+        before.take_back();
+        after.set(loop.service());
     });
+    (void)loop.its_driver().notify(first, readiness::invalid);
+    r.join_all();
+    model::check(!after.has_run(), "the new wait has not ended");
+    loop.look();
+    model::check(loop.its_driver().notify(loop.id_of(3), readiness::readable) == 1, "its own report ends it");
+    after.take_back();
 }
 
-TEST(driver_model, WhoFindsTheDefaultDriverFindsItConstructed) {
-    holds_always([](run& r) {
-        core::set_default_service(nullptr);
-        counted_timer one;
-        r.spawn("waiter", [&] {
-            if (core::service* const by = core::default_service()) one.set(now(), by);
-        });
-        driver made;
-        set_default_driver(&made);
-        r.join_all();
-        (void)made.run_due();
-        one.take_back();
+MODEL_TEST(driver_model, WhoFindsTheDefaultDriverFindsItConstructed, holds_always) {
+    core::set_default_service(nullptr);
+    counted_timer one;
+    r.spawn("waiter", [&] {
+        if (core::service* const by = core::default_service()) one.set(now(), by);
     });
+    driver made;
+    set_default_driver(&made);
+    r.join_all();
+    (void)made.run_due();
+    one.take_back();
 }
 
 TEST(driver_model, APostponedTimerRunsLater) {
@@ -393,206 +374,187 @@ struct record {
 int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
 
 // Once its function has been called, nobody uses the operation or the driver any more.
-TEST(driver_model, AnOperationEndsInItsLoopOrByASet) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        auto_reset_event event;
-        record seen{done};
-        {
-            auto wait = any_operation(std::ref(seen), event, readable(3));
-            wait.by(loop.its_driver()).start();
-            r.spawn("system", [&] { loop.poller().make_ready(3); });
-            r.spawn("setter", [&] { event.set(); });
-            loop.run_until(done.all(1));
-        }
-        loop.destroy();
-        r.join_all();
-        r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "called once; one token in, one out");
-    });
-}
-
-TEST(driver_model, AnOperationThatAnotherThreadStartsEndsInItsLoop) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        auto_reset_event event;
-        record seen{done};
-        auto wait = any_operation(std::ref(seen), event, readable(3));
-        wait.by(loop.its_driver());
-        r.spawn("starter", [&] {
-            wait.start();
-            loop.poller().make_ready(3);
-        });
-        loop.run_until(done.all(1));
-        r.join_all();
-        r.check(seen.calls == 1 && seen.taken == 0, "the loop has called the function");
-    });
-}
-
-TEST(driver_model, OfACancelAndTheLoopOneEndsTheOperation) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        auto_reset_event event;
-        record seen{done};
-        int won = 0;
+MODEL_TEST(driver_model, AnOperationEndsInItsLoopOrByASet, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    auto_reset_event event;
+    record seen{done};
+    {
         auto wait = any_operation(std::ref(seen), event, readable(3));
         wait.by(loop.its_driver()).start();
-        loop.look();
-        r.spawn("canceler", [&] {
-            loop.poller().make_ready(3);
-            won = wait.cancel() ? 1 : 0;
-        });
+        r.spawn("system", [&] { loop.poller().make_ready(3); });
+        r.spawn("setter", [&] { event.set(); });
         loop.run_until(done.all(1));
-        r.join_all();
-        r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
+    }
+    loop.destroy();
+    r.join_all();
+    r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "called once; one token in, one out");
+}
+
+MODEL_TEST(driver_model, AnOperationThatAnotherThreadStartsEndsInItsLoop, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    auto_reset_event event;
+    record seen{done};
+    auto wait = any_operation(std::ref(seen), event, readable(3));
+    wait.by(loop.its_driver());
+    r.spawn("starter", [&] {
+        wait.start();
+        loop.poller().make_ready(3);
     });
+    loop.run_until(done.all(1));
+    r.join_all();
+    r.check(seen.calls == 1 && seen.taken == 0, "the loop has called the function");
+}
+
+MODEL_TEST(driver_model, OfACancelAndTheLoopOneEndsTheOperation, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    auto_reset_event event;
+    record seen{done};
+    int won = 0;
+    auto wait = any_operation(std::ref(seen), event, readable(3));
+    wait.by(loop.its_driver()).start();
+    loop.look();
+    r.spawn("canceler", [&] {
+        loop.poller().make_ready(3);
+        won = wait.cancel() ? 1 : 0;
+    });
+    loop.run_until(done.all(1));
+    r.join_all();
+    r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
 }
 
 // Its function is called in the loop, and starts the operation again. Only the loop can end the second wait, too.
-TEST(driver_model, AnOperationThatIsStartedAgainKeepsItsDriver) {
-    holds_always([](run& r) {
-        sleeping_loop loop;
-        auto_reset_event event;
-        int calls = 0;
-        void* self = nullptr;
-        void (*again)(void*) = nullptr;
-        auto wait = any_operation(
-            [&](any_result) noexcept {
-                if (++calls == 1) again(self);
-            },
-            event, readable(3));
-        self = &wait;
-        again = [](void* of) { static_cast<decltype(wait)*>(of)->start(); };
-        wait.by(loop.its_driver()).start();
-        for (int i = 1; i <= 2; ++i) {
-            loop.look();
-            r.check(loop.watches(3), "the driver wants it watched");
-            (void)loop.its_driver().notify(loop.id_of(3), readiness::readable);
-            r.check(calls == i, "the loop ends the wait");
-        }
-    });
+MODEL_TEST(driver_model, AnOperationThatIsStartedAgainKeepsItsDriver, holds_always) {
+    sleeping_loop loop;
+    auto_reset_event event;
+    int calls = 0;
+    void* self = nullptr;
+    void (*again)(void*) = nullptr;
+    auto wait = any_operation(
+        [&](any_result) noexcept {
+            if (++calls == 1) again(self);
+        },
+        event, readable(3));
+    self = &wait;
+    again = [](void* of) { static_cast<decltype(wait)*>(of)->start(); };
+    wait.by(loop.its_driver()).start();
+    for (int i = 1; i <= 2; ++i) {
+        loop.look();
+        r.check(loop.watches(3), "the driver wants it watched");
+        (void)loop.its_driver().notify(loop.id_of(3), readiness::readable);
+        r.check(calls == i, "the loop ends the wait");
+    }
 }
 
 // ---- deadlines of operations and coroutines -----------------------------------------------------
 
 // The deadline passes as soon as the driver has it, so the loop can end the wait from then on. The setter may be inside
 // its set() when the operation and the driver are destroyed.
-TEST(driver_model, AnOperationEndsAtItsDeadlineInItsLoopOrByASet) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        auto_reset_event event;
-        record seen{done};
-        clock_by_looks::looks_before_due = begins_before_its_deadline;
-        {
-            auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, event);
-            wait.by(loop.its_driver()).start();
-            r.spawn("setter", [&] { event.set(); });
-            loop.run_until(done.all(1));
-        }
-        loop.destroy();
-        r.join_all();
-        r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "called once; one token in, one out");
-    });
+MODEL_TEST(driver_model, AnOperationEndsAtItsDeadlineInItsLoopOrByASet, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    auto_reset_event event;
+    record seen{done};
+    clock_by_looks::looks_before_due = begins_before_its_deadline;
+    {
+        auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, event);
+        wait.by(loop.its_driver()).start();
+        r.spawn("setter", [&] { event.set(); });
+        loop.run_until(done.all(1));
+    }
+    loop.destroy();
+    r.join_all();
+    r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "called once; one token in, one out");
 }
 
 // Only the loop can end the wait, and the loop may sleep when the operation starts. The starter may be inside its
 // start() when the operation and the driver are destroyed.
-TEST(driver_model, ADeadlineOfAnOperationThatAnotherThreadStartsEndsTheLoopsSleep) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        auto_reset_event never;
-        record seen{done};
-        clock_by_looks::looks_before_due = begins_before_its_deadline;
-        {
-            auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, never);
-            wait.by(loop.its_driver());
-            r.spawn("starter", [&] { wait.start(); });
-            loop.run_until(done.all(1));
-        }
-        loop.destroy();
-        r.join_all();
-        r.check(seen.calls == 1 && seen.taken == 0 && seen.stops == 0, "its time was over");
-    });
+MODEL_TEST(driver_model, ADeadlineOfAnOperationThatAnotherThreadStartsEndsTheLoopsSleep, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    auto_reset_event never;
+    record seen{done};
+    clock_by_looks::looks_before_due = begins_before_its_deadline;
+    {
+        auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, never);
+        wait.by(loop.its_driver());
+        r.spawn("starter", [&] { wait.start(); });
+        loop.run_until(done.all(1));
+    }
+    loop.destroy();
+    r.join_all();
+    r.check(seen.calls == 1 && seen.taken == 0 && seen.stops == 0, "its time was over");
 }
 
-TEST(driver_model, OfACancelASetAndTheDeadlineOneEndsTheOperation) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        auto_reset_event event;
-        record seen{done};
-        int won = 0;
-        clock_by_looks::looks_before_due = begins_before_its_deadline;
-        {
-            auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, event);
-            wait.by(loop.its_driver()).start();
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
-            loop.run_until(done.all(1));
-            r.join_all();
-        }
-        loop.destroy();
-        r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
-        r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
-    });
+MODEL_TEST(driver_model, OfACancelASetAndTheDeadlineOneEndsTheOperation, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    auto_reset_event event;
+    record seen{done};
+    int won = 0;
+    clock_by_looks::looks_before_due = begins_before_its_deadline;
+    {
+        auto wait = any_operation(std::ref(seen), {.until = clock_by_looks::due}, event);
+        wait.by(loop.its_driver()).start();
+        r.spawn("setter", [&] { event.set(); });
+        r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
+        loop.run_until(done.all(1));
+        r.join_all();
+    }
+    loop.destroy();
+    r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
+    r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
 }
 
 // The coroutine resumes in the loop, in the set or in the stop.
-TEST(driver_model, OfAStopASetAndTheDeadlineOneEndsTheCoroutine) {
-    holds_within(2, [](run& r) {
-        sleeping_loop loop;
-        finish done(loop);
-        auto_reset_event event;
-        model::stop_source stop;
-        record seen{done};
-        support::task one;
-        clock_by_looks::looks_before_due = begins_before_its_deadline;
-        const auto body = [](driver& by, auto_reset_event& on, auto token, record& says) -> support::task {
-            says(co_await async_wait_any({.until = clock_by_looks::due, .stop = token}, on).by(by));
-        };
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("stopper", [&] { stop.request_stop(); });
-        one = body(loop.its_driver(), event, stop.get_token(), seen);
-        loop.run_until(done.all(1));
-        loop.destroy();
-        r.join_all();
-        r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "resumed once; one token in, one out");
-    });
+MODEL_TEST(driver_model, OfAStopASetAndTheDeadlineOneEndsTheCoroutine, holds_within, 2) {
+    sleeping_loop loop;
+    finish done(loop);
+    auto_reset_event event;
+    model::stop_source stop;
+    record seen{done};
+    support::task one;
+    clock_by_looks::looks_before_due = begins_before_its_deadline;
+    const auto body = [](driver& by, auto_reset_event& on, auto token, record& says) -> support::task {
+        says(co_await async_wait_any({.until = clock_by_looks::due, .stop = token}, on).by(by));
+    };
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("stopper", [&] { stop.request_stop(); });
+    one = body(loop.its_driver(), event, stop.get_token(), seen);
+    loop.run_until(done.all(1));
+    loop.destroy();
+    r.join_all();
+    r.check(seen.calls == 1 && seen.taken + tokens_in(event) == 1, "resumed once; one token in, one out");
 }
 
 // One call of run_due() claims both. Whichever is called first destroys the other, which is about to be called.
-TEST(driver_model, WhoIsCalledAtItsDeadlineMayDestroyAnotherWhoseDeadlineHasPassed) {
-    holds_always([](run& r) {
-        struct called {
-            void operator()(any_result) noexcept {
-                ++calls;
-                destroy_other();
-            }
-            int& calls;
-            std::function<void()> destroy_other;
-        };
-        using operation =
-            decltype(any_operation(std::declval<called>(), limits(), std::declval<auto_reset_event&>()));
-        sleeping_loop loop;
-        auto_reset_event never;
-        int calls = 0;
-        std::optional<operation> all[2];
-        for (std::optional<operation>& each : all) {
-            std::optional<operation>& other = all[&each == all ? 1 : 0];
-            clock_by_looks::looks_before_due = begins_before_its_deadline;
-            each.emplace(called{calls, [&other] { other.reset(); }}, limits{.until = clock_by_looks::due},
-                         never);
-            each->by(loop.its_driver()).start();
+MODEL_TEST(driver_model, WhoIsCalledAtItsDeadlineMayDestroyAnotherWhoseDeadlineHasPassed, holds_always) {
+    struct called {
+        void operator()(any_result) noexcept {
+            ++calls;
+            destroy_other();
         }
-        r.check(loop.its_driver().run_due() == 2, "both were due");
-        r.check(calls == 1 && (!all[0] || !all[1]), "one was called, the other destroyed");
-        for (std::optional<operation>& each : all) each.reset();
-        loop.destroy();
-    });
+        int& calls;
+        std::function<void()> destroy_other;
+    };
+    using operation =
+        decltype(any_operation(std::declval<called>(), limits(), std::declval<auto_reset_event&>()));
+    sleeping_loop loop;
+    auto_reset_event never;
+    int calls = 0;
+    std::optional<operation> all[2];
+    for (std::optional<operation>& each : all) {
+        std::optional<operation>& other = all[&each == all ? 1 : 0];
+        clock_by_looks::looks_before_due = begins_before_its_deadline;
+        each.emplace(called{calls, [&other] { other.reset(); }}, limits{.until = clock_by_looks::due}, never);
+        each->by(loop.its_driver()).start();
+    }
+    r.check(loop.its_driver().run_due() == 2, "both were due");
+    r.check(calls == 1 && (!all[0] || !all[1]), "one was called, the other destroyed");
+    for (std::optional<operation>& each : all) each.reset();
+    loop.destroy();
 }
 
 }  // namespace

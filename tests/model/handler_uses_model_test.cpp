@@ -30,42 +30,38 @@ void take_away(guarded& one) {
     if (one.uses.unused()) one.content = -1;  // no handler uses it any more
 }
 
-TEST(handler_uses_model, TheOwnerComesBeforeAndAfterEveryUse) {
-    holds_always([](run& r) {
-        guarded one;
-        r.spawn("owner", [&] {
-            one.content = 1;
-            one.uses.open();
-            take_away(one);
-        });
-        r.spawn("handler", [&] {
-            handle(one, 1);
-            handle(one, 1);
-        });
-        r.join_all();
-        r.check(one.uses.unused(), "the count is even");
+MODEL_TEST(handler_uses_model, TheOwnerComesBeforeAndAfterEveryUse, holds_always) {
+    guarded one;
+    r.spawn("owner", [&] {
+        one.content = 1;
+        one.uses.open();
+        take_away(one);
     });
+    r.spawn("handler", [&] {
+        handle(one, 1);
+        handle(one, 1);
+    });
+    r.join_all();
+    r.check(one.uses.unused(), "the count is even");
 }
 
-TEST(handler_uses_model, APlaceIsUsedAgain) {
-    holds_always([](run& r) {
-        guarded one;
-        r.spawn("owner", [&] {
-            one.content = 1;
-            one.uses.open();
-            one.uses.close();
-            if (!one.uses.unused()) return;
-            one.content = 2;
-            one.uses.open();
-        });
-        r.spawn("handler", [&] {
-            if (!one.uses.enter()) return;
-            const int seen = one.content;
-            model::check(seen == 1 || seen == 2, "a handler finds the slot as one of its owners made it");
-            one.uses.leave();
-        });
-        r.join_all();
+MODEL_TEST(handler_uses_model, APlaceIsUsedAgain, holds_always) {
+    guarded one;
+    r.spawn("owner", [&] {
+        one.content = 1;
+        one.uses.open();
+        one.uses.close();
+        if (!one.uses.unused()) return;
+        one.content = 2;
+        one.uses.open();
     });
+    r.spawn("handler", [&] {
+        if (!one.uses.enter()) return;
+        const int seen = one.content;
+        model::check(seen == 1 || seen == 2, "a handler finds the slot as one of its owners made it");
+        one.uses.leave();
+    });
+    r.join_all();
 }
 
 }  // namespace

@@ -48,89 +48,80 @@ struct shared_list {
 };
 
 // The node lives on the stack of a thread that takes it out again before it returns.
-TEST(intrusive_list_model, ANodeIsTakenOrRemovedNeverBoth) {
-    holds_always([](run& r) {
-        shared_list shared;
-        bool removed = false;
-        bool taken = false;
-        r.spawn("owner", [&] {
-            node mine;
-            shared.append(mine);
-            removed = shared.remove(mine);
-        });
-        r.spawn("taker", [&] { taken = shared.take_first(); });
-        r.join_all();
-        r.check(removed != taken, "the node left the list once");
-        r.check(shared.nodes.empty() && shared.nodes.last() == nullptr, "the list is empty at the end");
+MODEL_TEST(intrusive_list_model, ANodeIsTakenOrRemovedNeverBoth, holds_always) {
+    shared_list shared;
+    bool removed = false;
+    bool taken = false;
+    r.spawn("owner", [&] {
+        node mine;
+        shared.append(mine);
+        removed = shared.remove(mine);
     });
+    r.spawn("taker", [&] { taken = shared.take_first(); });
+    r.join_all();
+    r.check(removed != taken, "the node left the list once");
+    r.check(shared.nodes.empty() && shared.nodes.last() == nullptr, "the list is empty at the end");
 }
 
-TEST(intrusive_list_model, NodesLeaveFromAnywhere) {
-    holds_within(2, [](run& r) {
-        shared_list shared;
-        node first;
-        shared.append(first);
-        for (const char* name : {"one", "two", "three"}) {
-            r.spawn(name, [&] {
-                node mine;
-                shared.append(mine);
-                r.check(shared.remove(mine), "nobody else takes it");
-            });
-        }
-        r.join_all();
-        r.check(
-            shared.nodes.first() == &first && shared.nodes.last() == &first && list::next(first) == nullptr,
+MODEL_TEST(intrusive_list_model, NodesLeaveFromAnywhere, holds_within, 2) {
+    shared_list shared;
+    node first;
+    shared.append(first);
+    for (const char* name : {"one", "two", "three"}) {
+        r.spawn(name, [&] {
+            node mine;
+            shared.append(mine);
+            r.check(shared.remove(mine), "nobody else takes it");
+        });
+    }
+    r.join_all();
+    r.check(shared.nodes.first() == &first && shared.nodes.last() == &first && list::next(first) == nullptr,
             "the first node is alone again");
-    });
 }
 
 // Whoever takes the whole list in one step walks it outside the lock, while others begin a new one.
-TEST(intrusive_list_model, AWholeListBelongsToItsTaker) {
-    holds_always([](run& r) {
-        shared_list shared;
-        node nodes[3];
-        shared.append(nodes[0]);
-        unsigned seen = 0;
-        const auto take_all = [&] {
-            list mine;
-            {
-                const std::lock_guard held(shared.lock);
-                mine = std::move(shared.nodes);
-            }
-            for (node* each = mine.first(); each != nullptr; each = list::next(*each)) {
-                each->queued = false;
-                ++seen;
-            }
-        };
-        r.spawn("appender", [&] {
-            shared.append(nodes[1]);
-            shared.append(nodes[2]);
-        });
-        r.spawn("taker", take_all);
-        r.join_all();
-        take_all();
-        r.check(seen == 3, "each node was in one of the two lists");
+MODEL_TEST(intrusive_list_model, AWholeListBelongsToItsTaker, holds_always) {
+    shared_list shared;
+    node nodes[3];
+    shared.append(nodes[0]);
+    unsigned seen = 0;
+    const auto take_all = [&] {
+        list mine;
+        {
+            const std::lock_guard held(shared.lock);
+            mine = std::move(shared.nodes);
+        }
+        for (node* each = mine.first(); each != nullptr; each = list::next(*each)) {
+            each->queued = false;
+            ++seen;
+        }
+    };
+    r.spawn("appender", [&] {
+        shared.append(nodes[1]);
+        shared.append(nodes[2]);
     });
+    r.spawn("taker", take_all);
+    r.join_all();
+    take_all();
+    r.check(seen == 3, "each node was in one of the two lists");
 }
 
 // The models detect forbidden uses of these lists.
-TEST(intrusive_list_model, TwoListsThatBecomeOneAreLinkedInBothDirections) {
-    holds_always([](run& r) {
-        std::array<node, 4> nodes;
-        list all;
-        list more;
-        all.append(nodes[0]);
-        all.append(nodes[3]);
-        more.append(nodes[1]);
-        more.append(nodes[2]);
-        all.insert_after(&nodes[0], std::move(more));
-        r.spawn("reader", [&] {
-            all.remove(nodes[1]);
-            all.remove(nodes[2]);
-            model::check(all.first() == &nodes[0] && list::next(nodes[0]) == &nodes[3], "both are gone");
-        });
-        r.join_all();
+MODEL_TEST(intrusive_list_model, TwoListsThatBecomeOneAreLinkedInBothDirections, holds_always) {
+    std::array<node, 4> nodes;
+    list all;
+    list more;
+    all.append(nodes[0]);
+    all.append(nodes[3]);
+    more.append(nodes[1]);
+    more.append(nodes[2]);
+    all.insert_after(&nodes[0], std::move(more));
+    r.spawn("reader", [&] {
+        all.remove(nodes[1]);
+        all.remove(nodes[2]);
+        model::check(all.first() == &nodes[0] && list::next(nodes[0]) == &nodes[3], "both are gone");
     });
+    r.join_all();
 }
 
 TEST(intrusive_list_model, ANodeDestroyedInTheListIsNoticed) {

@@ -10,64 +10,58 @@ using namespace tocsin::library_model;
 using model::plain;
 using model::run;
 
-TEST(latch_model, TheLastCountReleasesAndEveryCountPublishes) {
-    holds_always([](run& r) {
-        latch both(2);
-        plain<int> first{0};
-        plain<int> second{0};
-        r.spawn("first", [&] {
-            first = 1;
-            both.count_down();
-        });
-        r.spawn("second", [&] {
-            second = 2;
-            both.arrive_and_wait(1, sleep_at_once);
-            model::check(first == 1 && second == 2, "what came before each count is visible");
-        });
-        r.join_all();
-        r.check(both.try_wait(), "the latch stays open");
+MODEL_TEST(latch_model, TheLastCountReleasesAndEveryCountPublishes, holds_always) {
+    latch both(2);
+    plain<int> first{0};
+    plain<int> second{0};
+    r.spawn("first", [&] {
+        first = 1;
+        both.count_down();
     });
+    r.spawn("second", [&] {
+        second = 2;
+        both.arrive_and_wait(1, sleep_at_once);
+        model::check(first == 1 && second == 2, "what came before each count is visible");
+    });
+    r.join_all();
+    r.check(both.try_wait(), "the latch stays open");
 }
 
-TEST(latch_model, NobodyPassesEarlyAndAllPass) {
-    holds_within(2, [](run& r) {
-        latch both(2);
-        plain<int> first{0};
-        plain<int> second{0};
-        for (const char* name : {"waiter 1", "waiter 2"}) {
-            r.spawn(name, [&] {
-                both.wait(sleep_at_once);
-                model::check(first + second == 3, "what came before each count is visible");
-            });
-        }
-        r.spawn("first", [&] {
-            first = 1;
-            both.count_down();
+MODEL_TEST(latch_model, NobodyPassesEarlyAndAllPass, holds_within, 2) {
+    latch both(2);
+    plain<int> first{0};
+    plain<int> second{0};
+    for (const char* name : {"waiter 1", "waiter 2"}) {
+        r.spawn(name, [&] {
+            both.wait(sleep_at_once);
+            model::check(first + second == 3, "what came before each count is visible");
         });
-        r.spawn("second", [&] {
-            second = 2;
-            both.count_down();
-        });
-        r.join_all();
+    }
+    r.spawn("first", [&] {
+        first = 1;
+        both.count_down();
     });
+    r.spawn("second", [&] {
+        second = 2;
+        both.count_down();
+    });
+    r.join_all();
 }
 
-TEST(latch_model, APollThatFindsItOpenSeesEverything) {
-    holds_always([](run& r) {
-        latch both(2);
-        plain<int> data{0};
-        r.spawn("first", [&] {
-            data = 1;
-            both.count_down();
-        });
-        r.spawn("second", [&] {
-            both.count_down(0);
-            both.count_down();
-            if (both.try_wait()) model::check(data == 1, "what came before the other count is visible");
-        });
-        r.join_all();
-        r.check(both.try_wait(), "both have counted");
+MODEL_TEST(latch_model, APollThatFindsItOpenSeesEverything, holds_always) {
+    latch both(2);
+    plain<int> data{0};
+    r.spawn("first", [&] {
+        data = 1;
+        both.count_down();
     });
+    r.spawn("second", [&] {
+        both.count_down(0);
+        both.count_down();
+        if (both.try_wait()) model::check(data == 1, "what came before the other count is visible");
+    });
+    r.join_all();
+    r.check(both.try_wait(), "both have counted");
 }
 
 TEST(latch_model, TheThreadReleasedMayDestroyIt) {
@@ -91,79 +85,71 @@ TEST(latch_model, TheThreadReleasedMayDestroyIt) {
     });
 }
 
-TEST(latch_model, AThreadThatPolledMayDestroyIt) {
-    holds_always([](run& r) {
-        auto* const one = new latch(1);
-        r.spawn("counter", [one] { one->count_down(); });
-        r.spawn("owner", [one] {
-            while (!one->try_wait()) model::cpu_relax();
-            delete one;
-        });
-        r.join_all();
+MODEL_TEST(latch_model, AThreadThatPolledMayDestroyIt, holds_always) {
+    auto* const one = new latch(1);
+    r.spawn("counter", [one] { one->count_down(); });
+    r.spawn("owner", [one] {
+        while (!one->try_wait()) model::cpu_relax();
+        delete one;
     });
+    r.join_all();
 }
 
 // If a count of zero could open the latch, it might do so between the two steps of the last count.
-TEST(latch_model, ACountOfZeroNeverOpensTheLatch) {
-    holds_always([](run& r) {
-        auto* const one = new latch(1);
-        r.spawn("counter", [one] { one->count_down(); });
-        r.spawn("owner", [one] {
-            one->count_down(0);
-            one->wait(sleep_at_once);
-            delete one;
-        });
-        r.join_all();
+MODEL_TEST(latch_model, ACountOfZeroNeverOpensTheLatch, holds_always) {
+    auto* const one = new latch(1);
+    r.spawn("counter", [one] { one->count_down(); });
+    r.spawn("owner", [one] {
+        one->count_down(0);
+        one->wait(sleep_at_once);
+        delete one;
     });
+    r.join_all();
 }
 
 // The owner times out, polls, destroys the latch, and waits on a new one at the same address.
-TEST(latch_model, ALateCountNeverOpensANewLatchAtTheSameAddress) {
-    holds_within(3, [](run& r) {
-        alignas(latch) unsigned char memory[sizeof(latch)];
-        auto* const one = new (memory) latch(1);
-        r.spawn("counter", [one] { one->count_down(); });
-        r.spawn("owner", [&memory, one] {
-            const auto first = one->wait_until(some_time(), sleep_at_once);
-            if (first == wait_status::signaled || one->try_wait()) {
-                one->~latch();
-                auto* const next = new (memory) latch(1);
-                model::check(next->wait_until(some_time(), sleep_at_once) == wait_status::timed_out,
-                             "nobody counted the second latch down");
-                next->~latch();
-            }
-        });
-        r.join_all();
+MODEL_TEST(latch_model, ALateCountNeverOpensANewLatchAtTheSameAddress, holds_within, 3) {
+    alignas(latch) unsigned char memory[sizeof(latch)];
+    auto* const one = new (memory) latch(1);
+    r.spawn("counter", [one] { one->count_down(); });
+    r.spawn("owner", [&memory, one] {
+        const auto first = one->wait_until(some_time(), sleep_at_once);
+        if (first == wait_status::signaled || one->try_wait()) {
+            one->~latch();
+            auto* const next = new (memory) latch(1);
+            model::check(next->wait_until(some_time(), sleep_at_once) == wait_status::timed_out,
+                         "nobody counted the second latch down");
+            next->~latch();
+        }
     });
+    r.join_all();
 }
 
 // The wait of one thread ends by the count, the deadline or the stop; that of the other by the count alone.
-TEST(latch_model, ADeadlineAndAStopAgainstTheLastCount) {
-    holds_within(1, [](run& r) {
-        latch one(1);
-        model::stop_source stop;
-        plain<int> data{0};
-        bool asked = false;
-        r.spawn("limited", [&] {
-            const auto how = one.wait_until(some_time(), stop.get_token(), sleep_at_once);
-            if (how == wait_status::signaled) model::check(data == 1, "what came before is visible");
-            model::check(how != wait_status::stopped || asked, "stopped only by a stop");
-        });
-        r.spawn("patient", [&] {
-            one.wait(sleep_at_once);
-            model::check(data == 1, "what came before is visible");
-        });
-        r.spawn("counter", [&] {
-            data = 1;
-            one.count_down();
-        });
-        r.spawn("stopper", [&] {
-            asked = true;
-            stop.request_stop();
-        });
-        r.join_all();
-        r.check(one.try_wait(), "the latch stays open");
+MODEL_TEST(latch_model, ADeadlineAndAStopAgainstTheLastCount, holds_within, 1) {
+    latch one(1);
+    model::stop_source stop;
+    plain<int> data{0};
+    bool asked = false;
+    r.spawn("limited", [&] {
+        const auto how = one.wait_until(some_time(), stop.get_token(), sleep_at_once);
+        if (how == wait_status::signaled) model::check(data == 1, "what came before is visible");
+        model::check(how != wait_status::stopped || asked, "stopped only by a stop");
     });
+    r.spawn("patient", [&] {
+        one.wait(sleep_at_once);
+        model::check(data == 1, "what came before is visible");
+    });
+    r.spawn("counter", [&] {
+        data = 1;
+        one.count_down();
+    });
+    r.spawn("stopper", [&] {
+        asked = true;
+        stop.request_stop();
+    });
+    r.join_all();
+    r.check(one.try_wait(), "the latch stays open");
 }
 
 // One count is missing at the end, so only a limit can end the waits.
@@ -196,28 +182,25 @@ TEST(latch_model, AWaitWithADeadlineAndAStopEndsByEither) {
     });
 }
 
-TEST(latch_model, WaitsForSeveralSourcesTakeIt) {
-    holds_within(2, [](run& r) {
-        latch one(1);
-        latch two(2);
-        auto_reset_event token;
-        r.spawn("all", [&] {
-            model::check(wait_all({.spin = sleep_at_once}, one, token, two) == wait_status::signaled, "all");
-        });
-        r.spawn("any", [&] {
-            const auto found = wait_any({.spin = sleep_at_once}, two, one);
-            model::check(found.status == wait_status::signaled, "any");
-            two.count_down();
-        });
-        r.spawn("counter", [&] {
-            two.count_down();
-            token.set();
-            one.count_down();
-        });
-        r.join_all();
-        r.check(!token.is_set() && one.try_wait() && two.try_wait(),
-                "the token is taken, the latches are not");
+MODEL_TEST(latch_model, WaitsForSeveralSourcesTakeIt, holds_within, 2) {
+    latch one(1);
+    latch two(2);
+    auto_reset_event token;
+    r.spawn("all", [&] {
+        model::check(wait_all({.spin = sleep_at_once}, one, token, two) == wait_status::signaled, "all");
     });
+    r.spawn("any", [&] {
+        const auto found = wait_any({.spin = sleep_at_once}, two, one);
+        model::check(found.status == wait_status::signaled, "any");
+        two.count_down();
+    });
+    r.spawn("counter", [&] {
+        two.count_down();
+        token.set();
+        one.count_down();
+    });
+    r.join_all();
+    r.check(!token.is_set() && one.try_wait() && two.try_wait(), "the token is taken, the latches are not");
 }
 
 }  // namespace

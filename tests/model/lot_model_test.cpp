@@ -55,20 +55,18 @@ std::size_t open(gate& door) {
     return taken;
 }
 
-TEST(lot_model, TheBucketsLockExcludes) {
-    holds_within(3, [](run& r) {
-        core::futex_lock lock;
-        plain<int> data{0};
-        for (const char* name : {"one", "two", "three"}) {
-            r.spawn(name, [&] {
-                lock.lock();
-                data = data + 1;
-                lock.unlock();
-            });
-        }
-        r.join_all();
-        r.check(data == 3, "all were inside, one after the other");
-    });
+MODEL_TEST(lot_model, TheBucketsLockExcludes, holds_within, 3) {
+    core::futex_lock lock;
+    plain<int> data{0};
+    for (const char* name : {"one", "two", "three"}) {
+        r.spawn(name, [&] {
+            lock.lock();
+            data = data + 1;
+            lock.unlock();
+        });
+    }
+    r.join_all();
+    r.check(data == 3, "all were inside, one after the other");
 }
 
 // With more than one processor, a thread looks at the lock for a while before it sleeps.
@@ -90,36 +88,30 @@ TEST(lot_model, TheBucketsLockExcludesAThreadThatFoundItFreeWhileLooking) {
     processors = 1;
 }
 
-TEST(lot_model, AReleaseIsNeverMissed) {
-    holds_always([](run& r) {
-        gate door;
-        r.spawn("passer", [&] { (void)pass(door, false); });
-        r.spawn("opener", [&] { open(door); });
-        r.join_all();
-    });
+MODEL_TEST(lot_model, AReleaseIsNeverMissed, holds_always) {
+    gate door;
+    r.spawn("passer", [&] { (void)pass(door, false); });
+    r.spawn("opener", [&] { open(door); });
+    r.join_all();
 }
 
-TEST(lot_model, ACancelableWaitIsTakenOrTimesOutNeverBoth) {
-    holds_always([](run& r) {
-        gate door;
-        claim how{};
-        r.spawn("cancelable", [&] { how = pass(door, true); });
-        std::size_t taken = 0;
-        r.spawn("opener", [&] { taken = open(door); });
-        r.join_all();
-        r.check(how == claim::signaled || taken == 0, "a wait that was taken was signaled");
-    });
+MODEL_TEST(lot_model, ACancelableWaitIsTakenOrTimesOutNeverBoth, holds_always) {
+    gate door;
+    claim how{};
+    r.spawn("cancelable", [&] { how = pass(door, true); });
+    std::size_t taken = 0;
+    r.spawn("opener", [&] { taken = open(door); });
+    r.join_all();
+    r.check(how == claim::signaled || taken == 0, "a wait that was taken was signaled");
 }
 
-TEST(lot_model, TimeoutsInTheMiddleLeaveTheQueueWhole) {
-    holds_within(2, [](run& r) {
-        gate door;
-        for (const bool cancelable : {false, true, false}) {
-            r.spawn(cancelable ? "cancelable" : "stays", [&, cancelable] { (void)pass(door, cancelable); });
-        }
-        r.spawn("opener", [&] { open(door); });
-        r.join_all();
-    });
+MODEL_TEST(lot_model, TimeoutsInTheMiddleLeaveTheQueueWhole, holds_within, 2) {
+    gate door;
+    for (const bool cancelable : {false, true, false}) {
+        r.spawn(cancelable ? "cancelable" : "stays", [&, cancelable] { (void)pass(door, cancelable); });
+    }
+    r.spawn("opener", [&] { open(door); });
+    r.join_all();
 }
 
 TEST(lot_model, ARelayReachesEveryone) {
@@ -135,22 +127,20 @@ TEST(lot_model, ARelayReachesEveryone) {
     processors = 1;
 }
 
-TEST(lot_model, TwoKindsOfOneAddressAreTwoQueues) {
-    holds_within(2, [](run& r) {
-        gate door;
-        const wait_key other{door.key.address, core::wait_kind::address};
-        r.spawn("passer", [&] { (void)pass(door, false); });
-        r.spawn("other", [&] {
-            waiter self;
-            wait_node node(other, self, true);
-            locked_queue(other).append(node);
-            model::check(self.sleep({some_time(), nullptr, sleep_at_once}) == claim::timed_out,
-                         "nobody wakes the other kind");
-            locked_queue(other).remove(node);
-        });
-        r.spawn("opener", [&] { open(door); });
-        r.join_all();
+MODEL_TEST(lot_model, TwoKindsOfOneAddressAreTwoQueues, holds_within, 2) {
+    gate door;
+    const wait_key other{door.key.address, core::wait_kind::address};
+    r.spawn("passer", [&] { (void)pass(door, false); });
+    r.spawn("other", [&] {
+        waiter self;
+        wait_node node(other, self, true);
+        locked_queue(other).append(node);
+        model::check(self.sleep({some_time(), nullptr, sleep_at_once}) == claim::timed_out,
+                     "nobody wakes the other kind");
+        locked_queue(other).remove(node);
     });
+    r.spawn("opener", [&] { open(door); });
+    r.join_all();
 }
 
 // Keys by the bits of their paths in the tree of a bucket's queues. All are in one bucket.
@@ -226,24 +216,22 @@ TEST(lot_model, AQueueThatEndsAndJoinsAgainIsFound) {
 }
 
 // A queue with the same filter bit is the last of the tree, and all queues on the way to it have other bits.
-TEST(lot_model, AFilterBitIsOnForAQueueFarBelow) {
-    holds_always([](run& r) {
-        keys_by_path keys;
-        const wait_key leaver = keys.pick(0, 0, false);
-        const std::uint64_t path = core::key_hash(leaver).path;
-        constexpr unsigned bits = core::key_hash::filter_bits;
-        std::vector<std::unique_ptr<queue_of_one>> above;
-        for (unsigned i = 0; i != bits; ++i)
-            above.push_back(std::make_unique<queue_of_one>(keys.pick(path, i, true)));
-        queue_of_one stays(keys.pick(path, bits, false));
-        queue_of_one(leaver).take();
-        r.check(stays.has_bit(), "the bit is that of a queue below");
-        stays.take();
-        r.check(!stays.has_bit(), "no queue has it");
-        queue_of_one first(leaver);
-        for (auto& each : above) each->take();  // one that is below them moves up
-        r.check(first.has_bit(), "the bit is that of a queue above");
-    });
+MODEL_TEST(lot_model, AFilterBitIsOnForAQueueFarBelow, holds_always) {
+    keys_by_path keys;
+    const wait_key leaver = keys.pick(0, 0, false);
+    const std::uint64_t path = core::key_hash(leaver).path;
+    constexpr unsigned bits = core::key_hash::filter_bits;
+    std::vector<std::unique_ptr<queue_of_one>> above;
+    for (unsigned i = 0; i != bits; ++i)
+        above.push_back(std::make_unique<queue_of_one>(keys.pick(path, i, true)));
+    queue_of_one stays(keys.pick(path, bits, false));
+    queue_of_one(leaver).take();
+    r.check(stays.has_bit(), "the bit is that of a queue below");
+    stays.take();
+    r.check(!stays.has_bit(), "no queue has it");
+    queue_of_one first(leaver);
+    for (auto& each : above) each->take();  // one that is below them moves up
+    r.check(first.has_bit(), "the bit is that of a queue above");
 }
 
 }  // namespace

@@ -204,40 +204,36 @@ TEST(operation_model, ACancelEndsTheWaitThatHasBegunAgainOrNone) {
     });
 }
 
-TEST(operation_model, AStopACancelAndASetNeverEatTheToken) {
-    holds_within(1, [](run& r) {
-        auto_reset_event event;
-        model::stop_source stop;
-        record seen;
-        int won = 0;
-        auto wait = any_operation(std::ref(seen), {.stop = stop.get_token()}, event);
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("stopper", [&] { stop.request_stop(); });
-        r.spawn("starter", [&] {
-            wait.start();
-            won = wait.cancel() ? 1 : 0;
-        });
-        r.join_all();
-        r.check(seen.calls == 1 && seen.stops >= won, "called once");
-        r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
+MODEL_TEST(operation_model, AStopACancelAndASetNeverEatTheToken, holds_within, 1) {
+    auto_reset_event event;
+    model::stop_source stop;
+    record seen;
+    int won = 0;
+    auto wait = any_operation(std::ref(seen), {.stop = stop.get_token()}, event);
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("stopper", [&] { stop.request_stop(); });
+    r.spawn("starter", [&] {
+        wait.start();
+        won = wait.cancel() ? 1 : 0;
     });
+    r.join_all();
+    r.check(seen.calls == 1 && seen.stops >= won, "called once");
+    r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
 }
 
-TEST(operation_model, ACancelOfAWaitForAllLeavesBothOrTakesBoth) {
-    holds_within(1, [](run& r) {
-        auto_reset_event a;
-        auto_reset_event b;
-        record seen;
-        auto wait = all_operation(std::ref(seen), a, b);
-        wait.start();
-        r.spawn("setter of a", [&] { a.set(); });
-        r.spawn("setter of b", [&] { b.set(); });
-        r.spawn("canceler", [&] { (void)wait.cancel(); });
-        r.join_all();
-        const int taken = seen.taken;
-        r.check(seen.calls == 1, "called once");
-        r.check(taken + tokens_in(a) == 1 && taken + tokens_in(b) == 1, "two tokens in, two out");
-    });
+MODEL_TEST(operation_model, ACancelOfAWaitForAllLeavesBothOrTakesBoth, holds_within, 1) {
+    auto_reset_event a;
+    auto_reset_event b;
+    record seen;
+    auto wait = all_operation(std::ref(seen), a, b);
+    wait.start();
+    r.spawn("setter of a", [&] { a.set(); });
+    r.spawn("setter of b", [&] { b.set(); });
+    r.spawn("canceler", [&] { (void)wait.cancel(); });
+    r.join_all();
+    const int taken = seen.taken;
+    r.check(seen.calls == 1, "called once");
+    r.check(taken + tokens_in(a) == 1 && taken + tokens_in(b) == 1, "two tokens in, two out");
 }
 
 // The function tells the thread that owns the operation, which destroys it at once.
@@ -397,35 +393,33 @@ TEST(operation_model, IsDestroyedAtAnyTimeThoughAnExecutorCallsIt) {
 
 // A cancel was inside the first wait when that wait ended. The second wait ends as soon as it begins, and the operation
 // is destroyed before its function is called for that wait. A checked build must not see the first cancel any more.
-TEST(operation_model, IsDestroyedInItsSecondWaitAfterACancelOfTheFirst) {
-    holds_within(1, [](run& r) {
-        manual_reset_event a;
-        manual_reset_event b(true);
-        auto_reset_event canceled;
-        auto_reset_event ready;
-        loop executor;
-        record seen;
-        operation_base* of = nullptr;
-        r.spawn("setter", [&] { a.set(); });
-        r.spawn("canceler", [&] {
-            ready.wait(sleep_at_once);
-            (void)of->cancel();
-            canceled.set();
-        });
-        r.spawn("executor", [&] {
-            auto wait = all_operation(std::ref(seen), a, b);
-            of = &wait;
-            wait.on(executor).start();
-            ready.set();
-            executor.wait_and_call();
-            canceled.wait(sleep_at_once);
-            a.set();
-            wait.start();
-            (void)executor.take();
-        });
-        r.join_all();
-        r.check(seen.calls == 1, "called for the first wait only");
+MODEL_TEST(operation_model, IsDestroyedInItsSecondWaitAfterACancelOfTheFirst, holds_within, 1) {
+    manual_reset_event a;
+    manual_reset_event b(true);
+    auto_reset_event canceled;
+    auto_reset_event ready;
+    loop executor;
+    record seen;
+    operation_base* of = nullptr;
+    r.spawn("setter", [&] { a.set(); });
+    r.spawn("canceler", [&] {
+        ready.wait(sleep_at_once);
+        (void)of->cancel();
+        canceled.set();
     });
+    r.spawn("executor", [&] {
+        auto wait = all_operation(std::ref(seen), a, b);
+        of = &wait;
+        wait.on(executor).start();
+        ready.set();
+        executor.wait_and_call();
+        canceled.wait(sleep_at_once);
+        a.set();
+        wait.start();
+        (void)executor.take();
+    });
+    r.join_all();
+    r.check(seen.calls == 1, "called for the first wait only");
 }
 
 struct refusing {
@@ -504,27 +498,23 @@ TEST(operation_model, ADeadlineEndsItIfNothingElseDoes) {
     });
 }
 
-TEST(operation_model, OfADeadlineAtItsBeginAndASetOneEndsIt) {
-    holds_always([](run& r) {
-        timed_operation timed(begins_at_its_deadline);
-        r.spawn("setter", [&] { timed.event.set(); });
-        timed.start();
-        r.join_all();
-        timed.finish(r, 0, 1);
-    });
+MODEL_TEST(operation_model, OfADeadlineAtItsBeginAndASetOneEndsIt, holds_always) {
+    timed_operation timed(begins_at_its_deadline);
+    r.spawn("setter", [&] { timed.event.set(); });
+    timed.start();
+    r.join_all();
+    timed.finish(r, 0, 1);
 }
 
-TEST(operation_model, OfADeadlineACancelAndASetOneEndsIt) {
-    holds_within(1, [](run& r) {
-        const background_threads have;
-        timed_operation timed(begins_before_its_deadline);
-        int won = 0;
-        r.spawn("setter", [&] { timed.event.set(); });
-        r.spawn("canceler", [&] { won = timed.cancel() ? 1 : 0; });
-        timed.start();
-        r.join_all();
-        timed.finish(r, won, 1);
-    });
+MODEL_TEST(operation_model, OfADeadlineACancelAndASetOneEndsIt, holds_within, 1) {
+    const background_threads have;
+    timed_operation timed(begins_before_its_deadline);
+    int won = 0;
+    r.spawn("setter", [&] { timed.event.set(); });
+    r.spawn("canceler", [&] { won = timed.cancel() ? 1 : 0; });
+    timed.start();
+    r.join_all();
+    timed.finish(r, won, 1);
 }
 
 }  // namespace

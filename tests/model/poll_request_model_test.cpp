@@ -49,61 +49,53 @@ private:
     model::atomic<std::uint32_t> ran_{0};
 };
 
-TEST(poll_request_model, ARequestRunsWhenItsDescriptorIsReady) {
-    holds_within(2, [](run& r) {
-        const background_threads have;
-        r.spawn("peer", [] { the_poller.make_ready(); });
-        counted_request one(3);
-        one.set();
-        one.wait();
-        one.cancel();
-        r.join_all();
-    });
+MODEL_TEST(poll_request_model, ARequestRunsWhenItsDescriptorIsReady, holds_within, 2) {
+    const background_threads have;
+    r.spawn("peer", [] { the_poller.make_ready(); });
+    counted_request one(3);
+    one.set();
+    one.wait();
+    one.cancel();
+    r.join_all();
 }
 
 // The second request's descriptor is ready already, and nothing else ends the poll.
-TEST(poll_request_model, ARequestSetDuringAPollIsPolled) {
-    holds_within(2, [](run& r) {
-        const background_threads have;
-        counted_request first(3);
-        first.set();
-        r.spawn("second", [] {
-            the_poller.make_ready(4);
-            counted_request own(4);
+MODEL_TEST(poll_request_model, ARequestSetDuringAPollIsPolled, holds_within, 2) {
+    const background_threads have;
+    counted_request first(3);
+    first.set();
+    r.spawn("second", [] {
+        the_poller.make_ready(4);
+        counted_request own(4);
+        own.set();
+        own.wait();
+        own.cancel();
+        the_poller.make_ready(3);
+    });
+    first.wait();
+    first.cancel();
+    r.join_all();
+}
+
+MODEL_TEST(poll_request_model, AfterACancelNoPollNamesTheDescriptor, holds_within, 2) {
+    const background_threads have;
+    r.spawn("peer", [] { the_poller.make_ready(); });
+    counted_request one(3);
+    one.set();
+    one.take_back();
+    r.join_all();
+}
+
+MODEL_TEST(poll_request_model, TwoThreadsCancelAtOnce, holds_within, 1) {
+    const background_threads have;
+    for (int i = 0; i != 2; ++i) {
+        r.spawn("canceler", [i] {
+            counted_request own(3 + i);
             own.set();
-            own.wait();
-            own.cancel();
-            the_poller.make_ready(3);
+            own.take_back();
         });
-        first.wait();
-        first.cancel();
-        r.join_all();
-    });
-}
-
-TEST(poll_request_model, AfterACancelNoPollNamesTheDescriptor) {
-    holds_within(2, [](run& r) {
-        const background_threads have;
-        r.spawn("peer", [] { the_poller.make_ready(); });
-        counted_request one(3);
-        one.set();
-        one.take_back();
-        r.join_all();
-    });
-}
-
-TEST(poll_request_model, TwoThreadsCancelAtOnce) {
-    holds_within(1, [](run& r) {
-        const background_threads have;
-        for (int i = 0; i != 2; ++i) {
-            r.spawn("canceler", [i] {
-                counted_request own(3 + i);
-                own.set();
-                own.take_back();
-            });
-        }
-        r.join_all();
-    });
+    }
+    r.join_all();
 }
 
 }  // namespace

@@ -45,56 +45,50 @@ TEST(pollable_model, NoSetIsOverlooked) {
 }
 
 // Two setters may both be about to raise the flag. A thread that takes the token in between gives the token back.
-TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        pollable view(event);
-        atomic<int> given{0};
-        r.spawn("setter", [&] {
-            given.store(1, relaxed);
-            event.set();
-        });
-        r.spawn("another", [&] {
-            event.set();
-            if (event.try_wait()) event.set();
-        });
-        r.spawn("loop", [&] {
-            const bool seen = view.try_wait() && given.load(relaxed) == 1;
-            if (!seen) loop(view, given, 1, reports::levels);
-        });
-        r.join_all();
+MODEL_TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake, holds_within, 2) {
+    auto_reset_event event;
+    pollable view(event);
+    atomic<int> given{0};
+    r.spawn("setter", [&] {
+        given.store(1, relaxed);
+        event.set();
     });
+    r.spawn("another", [&] {
+        event.set();
+        if (event.try_wait()) event.set();
+    });
+    r.spawn("loop", [&] {
+        const bool seen = view.try_wait() && given.load(relaxed) == 1;
+        if (!seen) loop(view, given, 1, reports::levels);
+    });
+    r.join_all();
 }
 
-TEST(pollable_model, AViewMayGoWhileItsEventIsSet) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        auto view = std::make_unique<pollable>(event);
-        for (const char* name : {"setter 1", "setter 2"}) r.spawn(name, [&] { event.set(); });
-        r.spawn("owner", [&] {
-            (void)view->try_wait();
-            view.reset();
-        });
-        r.join_all();
-        (void)event.try_wait();
+MODEL_TEST(pollable_model, AViewMayGoWhileItsEventIsSet, holds_within, 2) {
+    auto_reset_event event;
+    auto view = std::make_unique<pollable>(event);
+    for (const char* name : {"setter 1", "setter 2"}) r.spawn(name, [&] { event.set(); });
+    r.spawn("owner", [&] {
+        (void)view->try_wait();
+        view.reset();
     });
+    r.join_all();
+    (void)event.try_wait();
 }
 
 // The owner of the list destroys the view before it wakes those in the list.
-TEST(pollable_model, AViewMayGoBeforeTheWakeOfAList) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        auto view = std::make_unique<pollable>(event);
-        r.spawn("waiter", [&] { event.wait(sleep_at_once); });
-        r.spawn("setter", [&] {
-            wake_list freed;
-            event.set(freed);
-            view.reset();
-            freed.wake();
-        });
-        r.join_all();
-        r.check(!event.is_set(), "token taken");
+MODEL_TEST(pollable_model, AViewMayGoBeforeTheWakeOfAList, holds_within, 2) {
+    auto_reset_event event;
+    auto view = std::make_unique<pollable>(event);
+    r.spawn("waiter", [&] { event.wait(sleep_at_once); });
+    r.spawn("setter", [&] {
+        wake_list freed;
+        event.set(freed);
+        view.reset();
+        freed.wake();
     });
+    r.join_all();
+    r.check(!event.is_set(), "token taken");
 }
 
 }  // namespace

@@ -66,42 +66,36 @@ void start_and_destroy(auto_reset_event& event, model::stop_source& source, told
     to.over.wait(sleep_at_once);
 }
 
-TEST(sender_model, ASetTellsTheReceiverOnce) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        model::stop_source source;
-        told told;
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("owner", [&] { start_and_destroy(event, source, told); });
-        r.join_all();
-        r.check(told.values == 1 && told.stops == 0 && !event.is_set(), "told once, token taken");
-    });
+MODEL_TEST(sender_model, ASetTellsTheReceiverOnce, holds_within, 2) {
+    auto_reset_event event;
+    model::stop_source source;
+    told told;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("owner", [&] { start_and_destroy(event, source, told); });
+    r.join_all();
+    r.check(told.values == 1 && told.stops == 0 && !event.is_set(), "told once, token taken");
 }
 
-TEST(sender_model, AStopTellsTheReceiverOnce) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        model::stop_source source;
-        told told;
-        r.spawn("stopper", [&] { source.request_stop(); });
-        r.spawn("owner", [&] { start_and_destroy(event, source, told); });
-        r.join_all();
-        r.check(told.values == 0 && told.stops == 1, "told once");
-    });
+MODEL_TEST(sender_model, AStopTellsTheReceiverOnce, holds_within, 2) {
+    auto_reset_event event;
+    model::stop_source source;
+    told told;
+    r.spawn("stopper", [&] { source.request_stop(); });
+    r.spawn("owner", [&] { start_and_destroy(event, source, told); });
+    r.join_all();
+    r.check(told.values == 0 && told.stops == 1, "told once");
 }
 
-TEST(sender_model, AStopAndASetTellTheReceiverOnceAndEatNoToken) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        model::stop_source source;
-        told told;
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("stopper", [&] { source.request_stop(); });
-        r.spawn("owner", [&] { start_and_destroy(event, source, told); });
-        r.join_all();
-        const int left = event.try_wait() ? 1 : 0;
-        r.check(told.values + told.stops == 1 && told.values + left == 1, "told once; one token in, one out");
-    });
+MODEL_TEST(sender_model, AStopAndASetTellTheReceiverOnceAndEatNoToken, holds_within, 2) {
+    auto_reset_event event;
+    model::stop_source source;
+    told told;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("stopper", [&] { source.request_stop(); });
+    r.spawn("owner", [&] { start_and_destroy(event, source, told); });
+    r.join_all();
+    const int left = event.try_wait() ? 1 : 0;
+    r.check(told.values + told.stops == 1 && told.values + left == 1, "told once; one token in, one out");
 }
 
 }  // namespace

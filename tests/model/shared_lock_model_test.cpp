@@ -61,95 +61,82 @@ struct locked_data {
     int turns = 0;
 };
 
-TEST(shared_lock_model, OneHoldsItAtATime) {
-    holds_within_shared(2, [](run& r) {
-        locked_data data;
-        for (const char* name : {"one", "two"}) r.spawn(name, [&] { data.one_turn(); });
-        r.join_all();
-        r.check(data.turns == 2 && data.one == 2, "each had its turn");
-        data.check_end(r);
-    });
+MODEL_TEST(shared_lock_model, OneHoldsItAtATime, holds_within_shared, 2) {
+    locked_data data;
+    for (const char* name : {"one", "two"}) r.spawn(name, [&] { data.one_turn(); });
+    r.join_all();
+    r.check(data.turns == 2 && data.one == 2, "each had its turn");
+    data.check_end(r);
 }
 
-TEST(shared_lock_model, AHolderMayBeKilled) {
-    holds_within_shared(2, [](run& r) {
-        locked_data data;
-        bool killed = false;
-        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
-        r.spawn("other", [&] { data.one_turn(); });
-        may_be_killed(r, victim, killed);
-        r.join_all();
-        r.check(data.turns == 2 || killed, "each had its turn");
-        data.check_end(r);
-    });
+MODEL_TEST(shared_lock_model, AHolderMayBeKilled, holds_within_shared, 2) {
+    locked_data data;
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+    r.spawn("other", [&] { data.one_turn(); });
+    may_be_killed(r, victim, killed);
+    r.join_all();
+    r.check(data.turns == 2 || killed, "each had its turn");
+    data.check_end(r);
 }
 
-TEST(shared_lock_model, OfThreeAnyMayBeKilled) {
-    holds_when_drawn_and_settles([](run& r) {
-        locked_data data(3);
-        bool killed = false;
-        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
-        for (const char* name : {"one", "two"}) r.spawn(name, [&] { data.one_turn(); });
-        may_be_killed(r, victim, killed);
-        r.join_all();
-        data.check_end(r);
-    });
+MODEL_TEST(shared_lock_model, OfThreeAnyMayBeKilled, holds_when_drawn_and_settles) {
+    locked_data data(3);
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+    for (const char* name : {"one", "two"}) r.spawn(name, [&] { data.one_turn(); });
+    may_be_killed(r, victim, killed);
+    r.join_all();
+    data.check_end(r);
 }
 
-TEST(shared_lock_model, TwoMayBeKilled) {
-    holds_when_drawn_and_settles([](run& r) {
-        locked_data data(3);
-        bool killed[2] = {};
-        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
-        const auto another = r.spawn("another", [&] { data.one_turn(); });
-        r.spawn("survivor", [&] { data.one_turn(); });
-        may_be_killed(r, victim, killed[0]);
-        may_be_killed(r, another, killed[1]);
-        r.join_all();
-        data.check_end(r);
-    });
+MODEL_TEST(shared_lock_model, TwoMayBeKilled, holds_when_drawn_and_settles) {
+    locked_data data(3);
+    bool killed[2] = {};
+    const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+    const auto another = r.spawn("another", [&] { data.one_turn(); });
+    r.spawn("survivor", [&] { data.one_turn(); });
+    may_be_killed(r, victim, killed[0]);
+    may_be_killed(r, another, killed[1]);
+    r.join_all();
+    data.check_end(r);
 }
 
-TEST(shared_lock_model, AThreadThatGivesUpLeavesTheLockToTheOther) {
-    holds_when_drawn_and_settles([](run& r) {
-        locked_data data(3);
-        bool killed = false;
-        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
-        r.spawn("in time", [&] {
-            const lock_status how = data.acquire(some_time());
-            if (how == lock_status::timed_out) return;
-            if (how == lock_status::owner_died) {
-                data.two = data.one.get();
-                data.repair();
-            }
-            data.work();
-            data.release();
-        });
-        r.spawn("survivor", [&] { data.one_turn(); });
-        may_be_killed(r, victim, killed);
-        r.join_all();
-        data.check_end(r);
+MODEL_TEST(shared_lock_model, AThreadThatGivesUpLeavesTheLockToTheOther, holds_when_drawn_and_settles) {
+    locked_data data(3);
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+    r.spawn("in time", [&] {
+        const lock_status how = data.acquire(some_time());
+        if (how == lock_status::timed_out) return;
+        if (how == lock_status::owner_died) {
+            data.two = data.one.get();
+            data.repair();
+        }
+        data.work();
+        data.release();
     });
+    r.spawn("survivor", [&] { data.one_turn(); });
+    may_be_killed(r, victim, killed);
+    r.join_all();
+    data.check_end(r);
 }
 
 // A holder that was told of a death and has not repaired loses the lock for all, also for those who wait.
-TEST(shared_lock_model, ALostLockReleasesAllWhoWait) {
-    holds_when_drawn_and_settles([](run& r) {
-        locked_data data(3);
-        bool killed = false;
-        const auto victim = r.spawn("victim", [&] { data.one_turn(); });
-        for (const char* name : {"one", "two"}) {
-            r.spawn(name, [&] {
-                const lock_status how = data.acquire();
-                if (how == lock_status::lost) return;
-                model::check(how != lock_status::owner_died || killed,
-                             "nobody is told of a death without one");
-                data.release();
-            });
-        }
-        may_be_killed(r, victim, killed);
-        r.join_all();
-    });
+MODEL_TEST(shared_lock_model, ALostLockReleasesAllWhoWait, holds_when_drawn_and_settles) {
+    locked_data data(3);
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+    for (const char* name : {"one", "two"}) {
+        r.spawn(name, [&] {
+            const lock_status how = data.acquire();
+            if (how == lock_status::lost) return;
+            model::check(how != lock_status::owner_died || killed, "nobody is told of a death without one");
+            data.release();
+        });
+    }
+    may_be_killed(r, victim, killed);
+    r.join_all();
 }
 
 }  // namespace

@@ -78,147 +78,127 @@ struct last_source {
     bool enlisted = false;
 };
 
-TEST(shared_source_model, AWaitGetsItsTokenAndWhatCameBefore) {
-    holds_within_shared(0, [](run& r) {
-        kept_tokens event;
-        model::plain<int> data{0};
-        r.spawn("waiter", [&] {
-            event.wait_here();
-            model::check(data == 42, "what came before the set is visible");
-        });
-        r.spawn("setter", [&] {
-            data = 42;
-            event.set();
-        });
-        r.join_all();
-        event.check_kept_end(r);
+MODEL_TEST(shared_source_model, AWaitGetsItsTokenAndWhatCameBefore, holds_within_shared, 0) {
+    kept_tokens event;
+    model::plain<int> data{0};
+    r.spawn("waiter", [&] {
+        event.wait_here();
+        model::check(data == 42, "what came before the set is visible");
     });
+    r.spawn("setter", [&] {
+        data = 42;
+        event.set();
+    });
+    r.join_all();
+    event.check_kept_end(r);
 }
 
-TEST(shared_source_model, ATimeOutLosesNoToken) {
-    holds_within_shared(0, [](run& r) {
-        kept_tokens event;
-        r.spawn("waiter", [&] { event.wait_some_time(); });
-        r.spawn("setter", [&] { event.set(); });
-        r.join_all();
-        event.check_kept_end(r);
-    });
+MODEL_TEST(shared_source_model, ATimeOutLosesNoToken, holds_within_shared, 0) {
+    kept_tokens event;
+    r.spawn("waiter", [&] { event.wait_some_time(); });
+    r.spawn("setter", [&] { event.set(); });
+    r.join_all();
+    event.check_kept_end(r);
 }
 
-TEST(shared_source_model, AStopLosesNoToken) {
-    holds_within_shared(0, [](run& r) {
-        kept_tokens event;
-        model::stop_source stops;
-        r.spawn("waiter", [&] {
-            const auto token = stops.get_token();
-            (void)event.wait_first({.stop = token, .spin = sleep_at_once});
-        });
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("stopper", [&] { stops.request_stop(); });
-        r.join_all();
-        event.check_kept_end(r);
+MODEL_TEST(shared_source_model, AStopLosesNoToken, holds_within_shared, 0) {
+    kept_tokens event;
+    model::stop_source stops;
+    r.spawn("waiter", [&] {
+        const auto token = stops.get_token();
+        (void)event.wait_first({.stop = token, .spin = sleep_at_once});
     });
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("stopper", [&] { stops.request_stop(); });
+    r.join_all();
+    event.check_kept_end(r);
 }
 
-TEST(shared_source_model, AnotherSourceLosesNoToken) {
-    holds_within_shared(0, [](run& r) {
-        kept_tokens event;
-        auto_reset_event other;
-        bool taken = false;
-        r.spawn("waiter", [&] { taken = event.wait_first({.spin = sleep_at_once}, other); });
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("another", [&] { other.set(); });
-        r.join_all();
-        event.check_kept_end(r);
-        r.check(other.is_set() == taken, "the other source has been taken, or the token");
-    });
+MODEL_TEST(shared_source_model, AnotherSourceLosesNoToken, holds_within_shared, 0) {
+    kept_tokens event;
+    auto_reset_event other;
+    bool taken = false;
+    r.spawn("waiter", [&] { taken = event.wait_first({.spin = sleep_at_once}, other); });
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("another", [&] { other.set(); });
+    r.join_all();
+    event.check_kept_end(r);
+    r.check(other.is_set() == taken, "the other source has been taken, or the token");
 }
 
-TEST(shared_source_model, TwoSetsReleaseTwo) {
-    holds_when_drawn_shared([](run& r) {
-        kept_tokens event;
-        for (const char* name : {"one", "two"}) r.spawn(name, [&] { event.wait_here(); });
-        for (const char* name : {"setter", "another"}) r.spawn(name, [&] { event.set(); });
-        r.join_all();
-        event.check_kept_end(r);
-    });
+MODEL_TEST(shared_source_model, TwoSetsReleaseTwo, holds_when_drawn_shared) {
+    kept_tokens event;
+    for (const char* name : {"one", "two"}) r.spawn(name, [&] { event.wait_here(); });
+    for (const char* name : {"setter", "another"}) r.spawn(name, [&] { event.set(); });
+    r.join_all();
+    event.check_kept_end(r);
 }
 
 // The count of this event has room for one token, so the second set finds a wait or is lost.
-TEST(shared_source_model, WaitsAreQueuedWhenTheyHaveEnlisted) {
-    holds_when_drawn_shared([](run& r) {
-        kept_tokens event(1);
-        last_source behind[2];
-        for (last_source& each : behind)
-            r.spawn("waiter", [&] { (void)event.wait_first({.spin = sleep_at_once}, each); });
-        int waiting = 0;
-        model::wait_until([&] {
-            waiting = event.waiting();  // the newest values
-            return behind[0].enlisted && behind[1].enlisted;
-        });
-        r.check(waiting == 2, "a wait that has enlisted is queued");
-        event.set();
-        event.set();
-        r.join_all();
-        event.check_kept_end(r);
+MODEL_TEST(shared_source_model, WaitsAreQueuedWhenTheyHaveEnlisted, holds_when_drawn_shared) {
+    kept_tokens event(1);
+    last_source behind[2];
+    for (last_source& each : behind)
+        r.spawn("waiter", [&] { (void)event.wait_first({.spin = sleep_at_once}, each); });
+    int waiting = 0;
+    model::wait_until([&] {
+        waiting = event.waiting();  // the newest values
+        return behind[0].enlisted && behind[1].enlisted;
     });
+    r.check(waiting == 2, "a wait that has enlisted is queued");
+    event.set();
+    event.set();
+    r.join_all();
+    event.check_kept_end(r);
 }
 
 // A token that meets the end of the one wait reaches the other, in which a thread sleeps.
-TEST(shared_source_model, ATokenThatComesTooLateReachesTheNext) {
-    holds_when_drawn_and_settles([](run& r) {
-        kept_tokens event;
-        r.spawn("in time", [&] { event.wait_some_time(); });
-        const auto waiter = r.spawn("waiter", [&] { event.wait(); });
-        r.spawn("setter", [&] { event.set(); });
-        settle(r, event, {waiter.number()});
-        event.check_kept_end(r);
-    });
+MODEL_TEST(shared_source_model, ATokenThatComesTooLateReachesTheNext, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    r.spawn("in time", [&] { event.wait_some_time(); });
+    const auto waiter = r.spawn("waiter", [&] { event.wait(); });
+    r.spawn("setter", [&] { event.set(); });
+    settle(r, event, {waiter.number()});
+    event.check_kept_end(r);
 }
 
-TEST(shared_source_model, AWaitInAThreadAndAKeptOneGetATokenEach) {
-    holds_when_drawn_and_settles([](run& r) {
-        kept_tokens event;
-        r.spawn("kept", [&] { event.wait_here(); });
-        r.spawn("waiter", [&] { event.wait(); });
-        for (const char* name : {"setter", "another"}) r.spawn(name, [&] { event.set(); });
-        r.join_all();
-        event.check_kept_end(r);
-    });
+MODEL_TEST(shared_source_model, AWaitInAThreadAndAKeptOneGetATokenEach, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    r.spawn("kept", [&] { event.wait_here(); });
+    r.spawn("waiter", [&] { event.wait(); });
+    for (const char* name : {"setter", "another"}) r.spawn(name, [&] { event.set(); });
+    r.join_all();
+    event.check_kept_end(r);
 }
 
-TEST(shared_source_model, NobodyTouchesTheObjectOnceItsWaitHasReturned) {
-    holds_within_shared(0, [](run& r) {
-        std::optional<kept_tokens> event(std::in_place);
-        auto_reset_event other;
-        r.spawn("waiter", [&] {
-            (void)event->wait_first({.spin = sleep_at_once}, other);
-            event.reset();
-        });
-        r.spawn("another", [&] { other.set(); });
-        r.join_all();
+MODEL_TEST(shared_source_model, NobodyTouchesTheObjectOnceItsWaitHasReturned, holds_within_shared, 0) {
+    std::optional<kept_tokens> event(std::in_place);
+    auto_reset_event other;
+    r.spawn("waiter", [&] {
+        (void)event->wait_first({.spin = sleep_at_once}, other);
+        event.reset();
     });
+    r.spawn("another", [&] { other.set(); });
+    r.join_all();
 }
 
-TEST(shared_source_model, SetThenResetOfAGateReleasesAWaitThatHasEnlisted) {
-    holds_within_shared(1, [](run& r) {
-        const background_threads have;
-        shared_manual_reset_event gate;
-        {
-            [[maybe_unused]] const source started = gate;
-        }
-        last_source behind;
-        model::plain<int> data{0};
-        r.spawn("waiter", [&] {
-            (void)wait_any({.spin = sleep_at_once}, gate, behind);
-            model::check(data == 42, "what came before the set is visible");
-        });
-        model::wait_until([&] { return behind.enlisted; });
-        data = 42;
-        gate.set();
-        gate.reset();
-        r.join_all();
+MODEL_TEST(shared_source_model, SetThenResetOfAGateReleasesAWaitThatHasEnlisted, holds_within_shared, 1) {
+    const background_threads have;
+    shared_manual_reset_event gate;
+    {
+        [[maybe_unused]] const source started = gate;
+    }
+    last_source behind;
+    model::plain<int> data{0};
+    r.spawn("waiter", [&] {
+        (void)wait_any({.spin = sleep_at_once}, gate, behind);
+        model::check(data == 42, "what came before the set is visible");
     });
+    model::wait_until([&] { return behind.enlisted; });
+    data = 42;
+    gate.set();
+    gate.reset();
+    r.join_all();
 }
 
 // The process of a waiter, the keeper and the waker. Its threads end one after the other.
@@ -231,68 +211,60 @@ void process_may_be_killed(run& r, run::thread waiter, bool& killed) {
     });
 }
 
-TEST(shared_source_model, ATokenOfAKilledProcessReachesAnother) {
-    holds_when_drawn_and_settles([](run& r) {
-        kept_tokens event;
-        bool killed = false;
-        const auto victim = r.spawn("victim", [&] { event.wait_here(); });
-        const auto waiter = r.spawn("waiter", [&] { event.wait(); });
-        r.spawn("setter", [&] { event.set(); });
-        process_may_be_killed(r, victim, killed);
-        settle(r, event, {waiter.number()});
-        r.check(event.lost() == 0 || (event.lost() == 1 && killed), "a killed process has what it received");
-        r.check(event.slots_are_free(), "a dead process has no slot");
-    });
+MODEL_TEST(shared_source_model, ATokenOfAKilledProcessReachesAnother, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { event.wait_here(); });
+    const auto waiter = r.spawn("waiter", [&] { event.wait(); });
+    r.spawn("setter", [&] { event.set(); });
+    process_may_be_killed(r, victim, killed);
+    settle(r, event, {waiter.number()});
+    r.check(event.lost() == 0 || (event.lost() == 1 && killed), "a killed process has what it received");
+    r.check(event.slots_are_free(), "a dead process has no slot");
 }
 
-TEST(shared_source_model, ATokenOfAKilledWaiterReachesAKeptWait) {
-    holds_when_drawn_and_settles([](run& r) {
-        kept_tokens event;
-        bool killed = false;
-        const auto victim = r.spawn("victim", [&] { event.wait(); });
-        const auto kept = r.spawn("kept", [&] { event.wait_here(); });
-        r.spawn("setter", [&] { event.set(); });
-        may_be_killed(r, victim, killed);
-        settle(r, event, {kept.number()});
-        r.check(event.lost() == 0 || (event.lost() == 1 && killed), "a killed waiter has what it received");
-    });
+MODEL_TEST(shared_source_model, ATokenOfAKilledWaiterReachesAKeptWait, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { event.wait(); });
+    const auto kept = r.spawn("kept", [&] { event.wait_here(); });
+    r.spawn("setter", [&] { event.set(); });
+    may_be_killed(r, victim, killed);
+    settle(r, event, {kept.number()});
+    r.check(event.lost() == 0 || (event.lost() == 1 && killed), "a killed waiter has what it received");
 }
 
 // The kernel's wake for the token of a killed waiter is spent on the keeper, which was woken for a token as well.
-TEST(shared_source_model, AKeeperPassesTheNewsOfADeathOn) {
-    holds_when_drawn_and_settles([](run& r) {
-        kept_tokens event;
-        bool killed = false;
-        const auto victim = r.spawn("victim", [&] { event.wait(); });
-        const auto kept = r.spawn("kept", [&] { event.wait_here(); });
-        const auto waiter = r.spawn("waiter", [&] { event.wait(); });
-        r.spawn("setter", [&] {
-            event.set();
-            event.set();
-        });
-        may_be_killed(r, victim, killed);
-        settle(r, event, {kept.number(), waiter.number()});
-        r.check(event.lost() == 0 || (event.lost() == 1 && killed), "a killed waiter has what it received");
+MODEL_TEST(shared_source_model, AKeeperPassesTheNewsOfADeathOn, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { event.wait(); });
+    const auto kept = r.spawn("kept", [&] { event.wait_here(); });
+    const auto waiter = r.spawn("waiter", [&] { event.wait(); });
+    r.spawn("setter", [&] {
+        event.set();
+        event.set();
     });
+    may_be_killed(r, victim, killed);
+    settle(r, event, {kept.number(), waiter.number()});
+    r.check(event.lost() == 0 || (event.lost() == 1 && killed), "a killed waiter has what it received");
 }
 
 // The keeper, on which the kernel's wake was spent, dies as well. The three fall asleep one after the other.
-TEST(shared_source_model, ATokenReachesTheLastOfThreeAfterTwoDeaths) {
-    holds_when_drawn_and_settles([](run& r) {
-        kept_tokens event;
-        bool killed = false, process_killed = false;
-        const auto victim = r.spawn("victim", [&] { event.wait(); });
-        model::wait_until(model::others_are_blocked);
-        const auto kept = r.spawn("kept", [&] { event.wait_here(); });
-        model::wait_until(model::others_are_blocked);
-        const auto waiter = r.spawn("waiter", [&] { event.wait(); });
-        model::wait_until(model::others_are_blocked);
-        may_be_killed(r, victim, killed);
-        process_may_be_killed(r, kept, process_killed);
-        event.set();
-        event.set();
-        settle(r, event, {waiter.number()});
-    });
+MODEL_TEST(shared_source_model, ATokenReachesTheLastOfThreeAfterTwoDeaths, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    bool killed = false, process_killed = false;
+    const auto victim = r.spawn("victim", [&] { event.wait(); });
+    model::wait_until(model::others_are_blocked);
+    const auto kept = r.spawn("kept", [&] { event.wait_here(); });
+    model::wait_until(model::others_are_blocked);
+    const auto waiter = r.spawn("waiter", [&] { event.wait(); });
+    model::wait_until(model::others_are_blocked);
+    may_be_killed(r, victim, killed);
+    process_may_be_killed(r, kept, process_killed);
+    event.set();
+    event.set();
+    settle(r, event, {waiter.number()});
 }
 
 }  // namespace

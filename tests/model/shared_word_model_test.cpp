@@ -69,94 +69,78 @@ std::size_t open(gate& door) {
     return taken;
 }
 
-TEST(shared_word_model, AWakeIsNeverMissed) {
-    holds_always([](run& r) {
-        gate door;
-        r.spawn("sharer", [&] { (void)pass(door, word(0), false); });
-        r.spawn("opener", [&] { (void)open(door); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, AWakeIsNeverMissed, holds_always) {
+    gate door;
+    r.spawn("sharer", [&] { (void)pass(door, word(0), false); });
+    r.spawn("opener", [&] { (void)open(door); });
+    r.join_all();
 }
 
-TEST(shared_word_model, OneWakeReachesAllWhoShare) {
-    holds_within(2, [](run& r) {
-        gate door;
-        for (const char* name : {"one", "two"}) r.spawn(name, [&] { (void)pass(door, word(0), false); });
-        r.spawn("opener", [&] { (void)open(door); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, OneWakeReachesAllWhoShare, holds_within, 2) {
+    gate door;
+    for (const char* name : {"one", "two"}) r.spawn(name, [&] { (void)pass(door, word(0), false); });
+    r.spawn("opener", [&] { (void)open(door); });
+    r.join_all();
 }
 
-TEST(shared_word_model, ADeadlineAndAReleaseDecideOnce) {
-    holds_always([](run& r) {
-        gate door;
-        claim how{};
-        std::size_t taken = 0;
-        r.spawn("sharer", [&] { how = pass(door, word(0), true); });
-        r.spawn("opener", [&] { taken = open(door); });
-        r.join_all();
-        r.check(how == claim::signaled || taken == 0, "a wait that was taken was signaled");
-    });
+MODEL_TEST(shared_word_model, ADeadlineAndAReleaseDecideOnce, holds_always) {
+    gate door;
+    claim how{};
+    std::size_t taken = 0;
+    r.spawn("sharer", [&] { how = pass(door, word(0), true); });
+    r.spawn("opener", [&] { taken = open(door); });
+    r.join_all();
+    r.check(how == claim::signaled || taken == 0, "a wait that was taken was signaled");
 }
 
-TEST(shared_word_model, EachOfTwoWordsInOneListIsWoken) {
-    holds_within(2, [](run& r) {
-        gate door;
-        r.spawn("first word", [&] { (void)pass(door, word(0), false); });
-        r.spawn("second word", [&] { (void)pass(door, word(1), false); });
-        r.spawn("opener", [&] { (void)open(door); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, EachOfTwoWordsInOneListIsWoken, holds_within, 2) {
+    gate door;
+    r.spawn("first word", [&] { (void)pass(door, word(0), false); });
+    r.spawn("second word", [&] { (void)pass(door, word(1), false); });
+    r.spawn("opener", [&] { (void)open(door); });
+    r.join_all();
 }
 
 // Of the two that share no word, one releases the sharer and, behind it, the other.
-TEST(shared_word_model, WhoeverSharesNoWordIsReleasedBehindThoseWhoDo) {
-    holds_within(1, [](run& r) {
-        gate door;
-        r.spawn("sharer", [&] { (void)pass(door, word(0), false); });
-        for (const char* name : {"own word", "another own word"})
-            r.spawn(name, [&] { (void)pass(door, nullptr, false); });
-        r.spawn("opener", [&] { (void)open(door); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, WhoeverSharesNoWordIsReleasedBehindThoseWhoDo, holds_within, 1) {
+    gate door;
+    r.spawn("sharer", [&] { (void)pass(door, word(0), false); });
+    for (const char* name : {"own word", "another own word"})
+        r.spawn(name, [&] { (void)pass(door, nullptr, false); });
+    r.spawn("opener", [&] { (void)open(door); });
+    r.join_all();
 }
 
 // The thread that marks the first sharer hands the second one to the next delegate, and wakes the first afterwards.
-TEST(shared_word_model, TheNextDelegateTakesOver) {
-    holds_within(1, [](run& r) {
-        gate door;
-        r.spawn("first word", [&] { (void)pass(door, word(0), false); });
-        r.spawn("delegate", [&] { (void)pass(door, nullptr, false, wait_node::kind::delegate); });
-        r.spawn("second word", [&] { (void)pass(door, word(1), false); });
-        r.spawn("opener", [&] { (void)open(door); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, TheNextDelegateTakesOver, holds_within, 1) {
+    gate door;
+    r.spawn("first word", [&] { (void)pass(door, word(0), false); });
+    r.spawn("delegate", [&] { (void)pass(door, nullptr, false, wait_node::kind::delegate); });
+    r.spawn("second word", [&] { (void)pass(door, word(1), false); });
+    r.spawn("opener", [&] { (void)open(door); });
+    r.join_all();
 }
 
 // Two batches of two threads each wait for one event. Some of these threads may pass before it is set.
-TEST(shared_word_model, ASetReleasesEveryBatch) {
-    holds_within(1, [](run& r) {
-        manual_reset_event event;
-        for (const char* name : {"one", "two", "three", "four"})
-            r.spawn(name, [&] { event.wait(sleep_at_once); });
-        r.spawn("setter", [&] { event.set(); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, ASetReleasesEveryBatch, holds_within, 1) {
+    manual_reset_event event;
+    for (const char* name : {"one", "two", "three", "four"})
+        r.spawn(name, [&] { event.wait(sleep_at_once); });
+    r.spawn("setter", [&] { event.set(); });
+    r.join_all();
 }
 
 // A wake of a stranger on the same word neither ends a wait nor hides its release.
-TEST(shared_word_model, StrangersSleepOn) {
-    holds_within(2, [](run& r) {
-        gate mine;
-        gate other;
-        r.spawn("sharer", [&] {
-            const bool in_time = pass(mine, word(0), true) == claim::signaled;
-            model::check(!in_time || mine.open, "only its own gate releases it");
-        });
-        r.spawn("stranger", [&] { (void)pass(other, word(0), false); });
-        r.spawn("opener", [&] { (void)open(other); });
-        r.join_all();
+MODEL_TEST(shared_word_model, StrangersSleepOn, holds_within, 2) {
+    gate mine;
+    gate other;
+    r.spawn("sharer", [&] {
+        const bool in_time = pass(mine, word(0), true) == claim::signaled;
+        model::check(!in_time || mine.open, "only its own gate releases it");
     });
+    r.spawn("stranger", [&] { (void)pass(other, word(0), false); });
+    r.spawn("opener", [&] { (void)open(other); });
+    r.join_all();
 }
 
 // A word's next batch begins after the wake of its last batch, so that this wake reaches none of the next batch. A
@@ -186,140 +170,125 @@ TEST(shared_word_model, TheWakeOfABatchDisturbsNoneOfTheNext) {
 }
 
 // Two gates look for a word, of which one alone is left.
-TEST(shared_word_model, TwoBatchesNeverHaveTheSameWordAtOnce) {
-    holds_always([](run& r) {
-        for (std::size_t other = 1; other != std::size(core::bucket{}.shared); ++other)
-            r.check(word(other)->try_begin_batch(), "nobody shares the word yet");
-        gate gates[2];
-        plain<int> batches{0};
-        for (gate& door : gates) {
-            r.spawn("waiters and their setter", [&] {
-                waiter first, second;
-                wait_node delegate(door.key, first, false);
-                wait_node sharer(door.key, second, false);
-                release_list freed;
-                {
-                    locked_queue queue(door.key);
-                    queue.append_to_share(delegate, {});
-                    queue.append_to_share(sharer, {});
-                    freed = queue.take_all();
-                }
-                if (core::is_sharer(&sharer)) batches = batches + 1;  // a race if both have the word
-                freed.wake();
-            });
-        }
-        r.join_all();
-        for (std::size_t other = 1; other != std::size(core::bucket{}.shared); ++other)
-            word(other)->leave_batch(1);
-    });
+MODEL_TEST(shared_word_model, TwoBatchesNeverHaveTheSameWordAtOnce, holds_always) {
+    for (std::size_t other = 1; other != std::size(core::bucket{}.shared); ++other)
+        r.check(word(other)->try_begin_batch(), "nobody shares the word yet");
+    gate gates[2];
+    plain<int> batches{0};
+    for (gate& door : gates) {
+        r.spawn("waiters and their setter", [&] {
+            waiter first, second;
+            wait_node delegate(door.key, first, false);
+            wait_node sharer(door.key, second, false);
+            release_list freed;
+            {
+                locked_queue queue(door.key);
+                queue.append_to_share(delegate, {});
+                queue.append_to_share(sharer, {});
+                freed = queue.take_all();
+            }
+            if (core::is_sharer(&sharer)) batches = batches + 1;  // a race if both have the word
+            freed.wake();
+        });
+    }
+    r.join_all();
+    for (std::size_t other = 1; other != std::size(core::bucket{}.shared); ++other)
+        word(other)->leave_batch(1);
 }
 
 // Batches have two threads. Once the first sharer has left, the fourth thread is third, and its neighbour shares a
 // word.
-TEST(shared_word_model, ASharerJoinsItsNeighboursBatch) {
-    holds_always([](run& r) {
-        gate door;
-        waiter waiters[5];
-        std::vector<std::unique_ptr<wait_node>> nodes;
-        release_list freed;
-        {
-            locked_queue queue(door.key);
-            for (waiter& each : waiters) {
-                if (nodes.size() == 4) {
-                    queue.remove(*nodes[1]);
-                    waiters[1].shared().leave_batch(1);
-                }
-                nodes.push_back(std::make_unique<wait_node>(door.key, each, true));
-                queue.append_to_share(*nodes.back(), {});
+MODEL_TEST(shared_word_model, ASharerJoinsItsNeighboursBatch, holds_always) {
+    gate door;
+    waiter waiters[5];
+    std::vector<std::unique_ptr<wait_node>> nodes;
+    release_list freed;
+    {
+        locked_queue queue(door.key);
+        for (waiter& each : waiters) {
+            if (nodes.size() == 4) {
+                queue.remove(*nodes[1]);
+                waiters[1].shared().leave_batch(1);
             }
-            r.check(core::is_sharer(nodes[4].get()) && &waiters[4].shared() == &waiters[3].shared(),
-                    "it joins");
-            freed = queue.take_all();
+            nodes.push_back(std::make_unique<wait_node>(door.key, each, true));
+            queue.append_to_share(*nodes.back(), {});
         }
-        freed.wake();
-        r.check(waiters[3].is_released() && waiters[4].is_released(), "both are released");
-    });
+        r.check(core::is_sharer(nodes[4].get()) && &waiters[4].shared() == &waiters[3].shared(), "it joins");
+        freed = queue.take_all();
+    }
+    freed.wake();
+    r.check(waiters[3].is_released() && waiters[4].is_released(), "both are released");
 }
 
 // The sharer's neighbour sleeps alone. Its batch's word is that of the sharer in front of the neighbour.
-TEST(shared_word_model, ASharerFindsItsBatchBehindAThreadThatSleepsAlone) {
-    holds_always([](run& r) {
-        gate door;
-        waiter waiters[4];
-        wait_node delegate(door.key, waiters[0], false);
-        wait_node sharer(door.key, waiters[1], false);
-        wait_node alone(door.key, waiters[2], true);
-        wait_node another(door.key, waiters[3], false);
-        release_list freed;
-        {
-            locked_queue queue(door.key);
-            queue.append_to_share(delegate, {});
-            queue.append_to_share(sharer, {});
-            queue.append(alone);
-            queue.append_to_share(another, {});
-            r.check(core::is_sharer(&another) && &waiters[3].shared() == &waiters[1].shared(), "it joins");
-            freed = queue.take_all();
-        }
-        freed.wake();
-        for (const waiter& each : waiters) r.check(each.is_released(), "all are released");
-    });
+MODEL_TEST(shared_word_model, ASharerFindsItsBatchBehindAThreadThatSleepsAlone, holds_always) {
+    gate door;
+    waiter waiters[4];
+    wait_node delegate(door.key, waiters[0], false);
+    wait_node sharer(door.key, waiters[1], false);
+    wait_node alone(door.key, waiters[2], true);
+    wait_node another(door.key, waiters[3], false);
+    release_list freed;
+    {
+        locked_queue queue(door.key);
+        queue.append_to_share(delegate, {});
+        queue.append_to_share(sharer, {});
+        queue.append(alone);
+        queue.append_to_share(another, {});
+        r.check(core::is_sharer(&another) && &waiters[3].shared() == &waiters[1].shared(), "it joins");
+        freed = queue.take_all();
+    }
+    freed.wake();
+    for (const waiter& each : waiters) r.check(each.is_released(), "all are released");
 }
 
 // Whoever has been released may wait for the same gate again, while the wake of the others is under way.
-TEST(shared_word_model, AWaitBegunAfterTheReleaseIsNotEndedByItsWake) {
-    holds_within(2, [](run& r) {
-        manual_reset_event event;
-        r.spawn("delegate", [&] { event.wait(sleep_at_once); });
-        r.spawn("again", [&] {
-            event.wait(sleep_at_once);
-            event.reset();
-            model::check(event.wait_until(some_time(), sleep_at_once) == wait_status::timed_out,
-                         "nobody set it after the reset");
-            event.set();  // for the other, if it parked after the reset
-        });
-        r.spawn("setter", [&] { event.set(); });
-        r.join_all();
+MODEL_TEST(shared_word_model, AWaitBegunAfterTheReleaseIsNotEndedByItsWake, holds_within, 2) {
+    manual_reset_event event;
+    r.spawn("delegate", [&] { event.wait(sleep_at_once); });
+    r.spawn("again", [&] {
+        event.wait(sleep_at_once);
+        event.reset();
+        model::check(event.wait_until(some_time(), sleep_at_once) == wait_status::timed_out,
+                     "nobody set it after the reset");
+        event.set();  // for the other, if it parked after the reset
     });
+    r.spawn("setter", [&] { event.set(); });
+    r.join_all();
 }
 
 // Of two waiters one may be stopped. That one sleeps on a word of its own.
-TEST(shared_word_model, AStopEndsOneWaitOfAGate) {
-    holds_within(1, [](run& r) {
-        manual_reset_event event;
-        model::stop_source source;
-        r.spawn("first", [&] { event.wait(sleep_at_once); });
-        r.spawn("stoppable", [&] { (void)event.wait(source.get_token(), sleep_at_once); });
-        r.spawn("stopper", [&] { source.request_stop(); });
-        r.spawn("setter", [&] { event.set(); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, AStopEndsOneWaitOfAGate, holds_within, 1) {
+    manual_reset_event event;
+    model::stop_source source;
+    r.spawn("first", [&] { event.wait(sleep_at_once); });
+    r.spawn("stoppable", [&] { (void)event.wait(source.get_token(), sleep_at_once); });
+    r.spawn("stopper", [&] { source.request_stop(); });
+    r.spawn("setter", [&] { event.set(); });
+    r.join_all();
 }
 
-TEST(shared_word_model, ADelegateWhoseDeadlinePassesLeavesTheOthersTheirRelease) {
-    holds_within(2, [](run& r) {
-        manual_reset_event event;
-        r.spawn("delegate", [&] { (void)event.wait_until(some_time(), sleep_at_once); });
-        r.spawn("sharer", [&] { event.wait(sleep_at_once); });
-        r.spawn("setter", [&] { event.set(); });
-        r.join_all();
-        r.check(tells_who_is_parked(event), "the last wait that ends turns the parked bit off");
-    });
+MODEL_TEST(shared_word_model, ADelegateWhoseDeadlinePassesLeavesTheOthersTheirRelease, holds_within, 2) {
+    manual_reset_event event;
+    r.spawn("delegate", [&] { (void)event.wait_until(some_time(), sleep_at_once); });
+    r.spawn("sharer", [&] { event.wait(sleep_at_once); });
+    r.spawn("setter", [&] { event.set(); });
+    r.join_all();
+    r.check(tells_who_is_parked(event), "the last wait that ends turns the parked bit off");
 }
 
 // The sharers' gate may be gone as soon as they are released.
-TEST(shared_word_model, TheLastOneReleasedMayDestroyTheGate) {
-    holds_within(2, [](run& r) {
-        auto* const event = new manual_reset_event;
-        model::atomic<int> left{2};
-        for (const char* name : {"one", "two"}) {
-            r.spawn(name, [&] {
-                event->wait(sleep_at_once);
-                if (left.fetch_sub(1) == 1) delete event;
-            });
-        }
-        r.spawn("setter", [event] { event->set(); });
-        r.join_all();
-    });
+MODEL_TEST(shared_word_model, TheLastOneReleasedMayDestroyTheGate, holds_within, 2) {
+    auto* const event = new manual_reset_event;
+    model::atomic<int> left{2};
+    for (const char* name : {"one", "two"}) {
+        r.spawn(name, [&] {
+            event->wait(sleep_at_once);
+            if (left.fetch_sub(1) == 1) delete event;
+        });
+    }
+    r.spawn("setter", [event] { event->set(); });
+    r.join_all();
 }
 
 }  // namespace

@@ -46,29 +46,24 @@ TEST(stop_callback_model, TheDestructorWaitsForACallbackThatRuns) {
 }
 
 // The standard library's destructor sleeps, and the callback ends after it looked and before it sleeps.
-TEST(stop_callback_model, TheDestructorReturnsAlthoughItMissedItsWakeUp) {
-    holds_always([](run& r) {
-        const model::waits_in_two_steps as_in_libstdcxx;
-        model::repeated_wakes.store(0, std::memory_order_relaxed);
-        let_a_stop_meet_the_destructor(r);
-        r.check(model::repeated_wakes.load(std::memory_order_relaxed) == 0, "nobody is woken in vain");
-    });
+MODEL_TEST(stop_callback_model, TheDestructorReturnsAlthoughItMissedItsWakeUp, holds_always) {
+    const model::waits_in_two_steps as_in_libstdcxx;
+    model::repeated_wakes.store(0, std::memory_order_relaxed);
+    let_a_stop_meet_the_destructor(r);
+    r.check(model::repeated_wakes.load(std::memory_order_relaxed) == 0, "nobody is woken for nothing");
 }
 
 // As in a wait, the callback releases the owner, which then destroys the callback.
-TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased) {
-    holds_always([](run& r) {
-        model::stop_source source;
-        auto_reset_event released;
-        const auto release = [&]() noexcept { released.set(); };
-        r.spawn("stopper", [&] { source.request_stop(); });
-        r.spawn("owner", [&] {
-            const detail::self_removing_stop_callback<decltype(release)> registered(source.get_token(),
-                                                                                    release);
-            released.wait(sleep_at_once);
-        });
-        r.join_all();
+MODEL_TEST(stop_callback_model, MayBeDestroyedByTheThreadItReleased, holds_always) {
+    model::stop_source source;
+    auto_reset_event released;
+    const auto release = [&]() noexcept { released.set(); };
+    r.spawn("stopper", [&] { source.request_stop(); });
+    r.spawn("owner", [&] {
+        const detail::self_removing_stop_callback<decltype(release)> registered(source.get_token(), release);
+        released.wait(sleep_at_once);
     });
+    r.join_all();
 }
 
 // As in a coroutine that resumes inside the callback, the callback destroys itself.
@@ -87,18 +82,16 @@ TEST(stop_callback_model, MayBeDestroyedInsideTheCallback) {
     });
 }
 
-TEST(stop_callback_model, RunsAtOnceIfAStopHasBeenRequested) {
-    holds_always([](run& r) {
-        model::stop_source source;
-        plain<int> calls{0};
-        plain<bool> alive{true};
-        source.request_stop();
-        r.spawn("owner", [&] {
-            const callback registered(source.get_token(), counted{calls, alive});
-            model::check(calls == 1, "in the constructor");
-        });
-        r.join_all();
+MODEL_TEST(stop_callback_model, RunsAtOnceIfAStopHasBeenRequested, holds_always) {
+    model::stop_source source;
+    plain<int> calls{0};
+    plain<bool> alive{true};
+    source.request_stop();
+    r.spawn("owner", [&] {
+        const callback registered(source.get_token(), counted{calls, alive});
+        model::check(calls == 1, "in the constructor");
     });
+    r.join_all();
 }
 
 }  // namespace

@@ -56,43 +56,39 @@ TEST(timer_model, EachTimerRuns) {
     });
 }
 
-TEST(timer_model, TimersOfTwoThreadsRun) {
-    holds_within(2, [](run& r) {
-        const background_threads have;
-        core::timer::start(now());
-        for (int i = 0; i != 2; ++i) {
-            r.spawn("setter", [] {
-                counted_timer own;
-                own.set(now());
-                own.wait();
-                own.cancel();
-            });
-        }
-        r.join_all();
-    });
-}
-
-TEST(timer_model, ACancelledTimerHasBeenClaimedOrNeverIs) {
-    holds_within(2, [](run& r) {
-        const background_threads have;
-        core::timer::start(now());
-        r.spawn("canceler", [] {
-            counted_timer own;
-            own.set(now());
-            own.cancel();
-            const bool claimed = own.is_claimed();
-            if (claimed) own.wait();
-            model::cpu_relax();
-            model::check(own.is_claimed() == claimed, "not claimed after the cancel");
-        });
+MODEL_TEST(timer_model, TimersOfTwoThreadsRun, holds_within, 2) {
+    const background_threads have;
+    core::timer::start(now());
+    for (int i = 0; i != 2; ++i) {
         r.spawn("setter", [] {
             counted_timer own;
             own.set(now());
             own.wait();
             own.cancel();
         });
-        r.join_all();
+    }
+    r.join_all();
+}
+
+MODEL_TEST(timer_model, ACancelledTimerHasBeenClaimedOrNeverIs, holds_within, 2) {
+    const background_threads have;
+    core::timer::start(now());
+    r.spawn("canceler", [] {
+        counted_timer own;
+        own.set(now());
+        own.cancel();
+        const bool claimed = own.is_claimed();
+        if (claimed) own.wait();
+        model::cpu_relax();
+        model::check(own.is_claimed() == claimed, "not claimed after the cancel");
     });
+    r.spawn("setter", [] {
+        counted_timer own;
+        own.set(now());
+        own.wait();
+        own.cancel();
+    });
+    r.join_all();
 }
 
 // The thread sleeps until the deadline of a timer that is cancelled meanwhile. A timer that is due later, or earlier,
@@ -142,21 +138,19 @@ private:
     model::atomic<std::uint32_t> done_{0};
 };
 
-TEST(timer_model, ATimerThatIsSetByADueOneRuns) {
-    holds_within(2, [](run& r) {
-        const background_threads have;
-        core::timer::start(now());
-        repeated_timer one;
-        counted_timer other;
-        r.spawn("setter", [&] {
-            other.set(now());
-            other.wait();
-            other.cancel();
-        });
-        one.set(now());
-        one.wait();
-        r.join_all();
+MODEL_TEST(timer_model, ATimerThatIsSetByADueOneRuns, holds_within, 2) {
+    const background_threads have;
+    core::timer::start(now());
+    repeated_timer one;
+    counted_timer other;
+    r.spawn("setter", [&] {
+        other.set(now());
+        other.wait();
+        other.cancel();
     });
+    one.set(now());
+    one.wait();
+    r.join_all();
 }
 
 TEST(timer_model, APostponedTimerRunsLater) {

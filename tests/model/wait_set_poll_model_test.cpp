@@ -88,146 +88,131 @@ protected:
 constexpr int descriptor = 3;
 
 // The thread may be anywhere between its look for a poll_set and its sleep.
-TEST_F(wait_set_poll_model, TheFirstDescriptorIsPolledByAThreadThatWaitsAlready) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        wait_set set;
-        set.add(event, 1);
-        r.spawn("waiter", [&] {
-            std::array<ready_item, 1> found;
-            const auto how = set.wait({.spin = sleep_at_once}, found);
-            model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 2,
-                         "the descriptor");
-        });
-        set.add(readable(descriptor), 2);
-        modelled_poll_set::the_one->make_ready();
-        r.join_all();
+MODEL_TEST_F(wait_set_poll_model, TheFirstDescriptorIsPolledByAThreadThatWaitsAlready, holds_within, 2) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    r.spawn("waiter", [&] {
+        std::array<ready_item, 1> found;
+        const auto how = set.wait({.spin = sleep_at_once}, found);
+        model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 2,
+                     "the descriptor");
     });
+    set.add(readable(descriptor), 2);
+    modelled_poll_set::the_one->make_ready();
+    r.join_all();
 }
 
 // An event and the descriptor are ready at once, with space for one item: nothing is written beyond it, no token lost.
-TEST_F(wait_set_poll_model, AnEventAndADescriptorAtOnceAreReportedOnceWithinTheSpace) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        wait_set set;
-        set.add(event, 1);
-        set.add(readable(descriptor), 2);
-        unsigned tokens = 0;
-        r.spawn("waiter", [&] {
-            constexpr std::uint64_t untouched = 99;
-            std::array<ready_item, 2> found{{{untouched, readiness::none}, {untouched, readiness::none}}};
-            const auto how = set.wait({.spin = sleep_at_once}, std::span(found).first(1));
-            model::check(how.status == wait_status::signaled && how.count == 1, "one is reported");
-            model::check(found[0].tag != untouched && found[1].tag == untouched, "within the space for it");
-            tokens = found[0].tag == 1 ? 1 : 0;
-        });
-        r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
-        event.set();
-        r.join_all();
-        model::check(tokens + (event.try_wait() ? 1 : 0) == 1, "one token in, one out");
+MODEL_TEST_F(wait_set_poll_model, AnEventAndADescriptorAtOnceAreReportedOnceWithinTheSpace, holds_within, 2) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    set.add(readable(descriptor), 2);
+    unsigned tokens = 0;
+    r.spawn("waiter", [&] {
+        constexpr std::uint64_t untouched = 99;
+        std::array<ready_item, 2> found{{{untouched, readiness::none}, {untouched, readiness::none}}};
+        const auto how = set.wait({.spin = sleep_at_once}, std::span(found).first(1));
+        model::check(how.status == wait_status::signaled && how.count == 1, "one is reported");
+        model::check(found[0].tag != untouched && found[1].tag == untouched, "within the space for it");
+        tokens = found[0].tag == 1 ? 1 : 0;
     });
+    r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
+    event.set();
+    r.join_all();
+    model::check(tokens + (event.try_wait() ? 1 : 0) == 1, "one token in, one out");
 }
 
 // A deadline, an event and the descriptor race for one wait.
-TEST_F(wait_set_poll_model, ATimeoutLosesNeitherTokenNorDescriptor) {
-    holds_within(1, [](run& r) {
-        auto_reset_event event;
-        wait_set set;
-        set.add(event, 1);
-        set.add(readable(descriptor), 2);
-        unsigned tokens = 0;
-        r.spawn("waiter", [&] {
-            std::array<ready_item, 2> found;
-            const auto how = set.wait({.until = some_time(), .spin = sleep_at_once}, found);
-            for (std::size_t i = 0; i != how.count; ++i) tokens += found[i].tag == 1 ? 1 : 0;
-        });
-        r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
-        event.set();
-        r.join_all();
-        tokens += event.try_wait() ? 1 : 0;
-        model::check(tokens == 1, "one token in, one out");
-        std::array<ready_item, 1> found;
-        const auto how = set.wait({.spin = sleep_at_once}, found);
-        model::check(how.count == 1 && found[0].tag == 2, "the descriptor is still ready");
+MODEL_TEST_F(wait_set_poll_model, ATimeoutLosesNeitherTokenNorDescriptor, holds_within, 1) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    set.add(readable(descriptor), 2);
+    unsigned tokens = 0;
+    r.spawn("waiter", [&] {
+        std::array<ready_item, 2> found;
+        const auto how = set.wait({.until = some_time(), .spin = sleep_at_once}, found);
+        for (std::size_t i = 0; i != how.count; ++i) tokens += found[i].tag == 1 ? 1 : 0;
     });
+    r.spawn("peer", [] { modelled_poll_set::the_one->make_ready(); });
+    event.set();
+    r.join_all();
+    tokens += event.try_wait() ? 1 : 0;
+    model::check(tokens == 1, "one token in, one out");
+    std::array<ready_item, 1> found;
+    const auto how = set.wait({.spin = sleep_at_once}, found);
+    model::check(how.count == 1 && found[0].tag == 2, "the descriptor is still ready");
 }
 
 // The models let every second wait look at descriptors (TOCSIN_WAITS_PER_LOOK).
-TEST_F(wait_set_poll_model, EventsDoNotKeepADescriptorFromBeingReported) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        wait_set set;
-        set.add(event, 1);
-        set.add(readable(descriptor), 2);
-        modelled_poll_set::the_one->make_ready();
-        r.spawn("setter", [&] {
-            event.set();
-            event.set();
-        });
-        r.spawn("waiter", [&] {
-            bool seen = false;
-            for (int i = 0; i != 2; ++i) {
-                std::array<ready_item, 1> found;
-                const auto how = set.wait({.spin = sleep_at_once}, found);
-                model::check(how.count == 1, "something is ready");
-                seen |= found[0].tag == 2;
-            }
-            model::check(seen, "one of two waits reports it");
-        });
-        r.join_all();
+MODEL_TEST_F(wait_set_poll_model, EventsDoNotKeepADescriptorFromBeingReported, holds_within, 2) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    set.add(readable(descriptor), 2);
+    modelled_poll_set::the_one->make_ready();
+    r.spawn("setter", [&] {
+        event.set();
+        event.set();
     });
+    r.spawn("waiter", [&] {
+        bool seen = false;
+        for (int i = 0; i != 2; ++i) {
+            std::array<ready_item, 1> found;
+            const auto how = set.wait({.spin = sleep_at_once}, found);
+            model::check(how.count == 1, "something is ready");
+            seen |= found[0].tag == 2;
+        }
+        model::check(seen, "one of two waits reports it");
+    });
+    r.join_all();
 }
 
 // A bell that was rung for a wait that had ended takes the only room of the next poll.
-TEST_F(wait_set_poll_model, ALateRingDoesNotHideADescriptor) {
-    holds_always([](run& r) {
-        wait_set set;
-        set.add(readable(descriptor), 2);
-        modelled_poll_set::the_one->make_ready();
-        modelled_poll_set::the_one->rings_take_room();
-        modelled_poll_set::the_one->ring();
-        r.spawn("waiter", [&] {
-            std::array<ready_item, 1> found;
-            const deadline passed(std::chrono::nanoseconds(0));
-            const auto how = set.wait({.until = passed, .spin = sleep_at_once}, found);
-            model::check(how.count == 1 && found[0].tag == 2, "the descriptor");
-        });
-        r.join_all();
+MODEL_TEST_F(wait_set_poll_model, ALateRingDoesNotHideADescriptor, holds_always) {
+    wait_set set;
+    set.add(readable(descriptor), 2);
+    modelled_poll_set::the_one->make_ready();
+    modelled_poll_set::the_one->rings_take_room();
+    modelled_poll_set::the_one->ring();
+    r.spawn("waiter", [&] {
+        std::array<ready_item, 1> found;
+        const deadline passed(std::chrono::nanoseconds(0));
+        const auto how = set.wait({.until = passed, .spin = sleep_at_once}, found);
+        model::check(how.count == 1 && found[0].tag == 2, "the descriptor");
     });
+    r.join_all();
 }
 
-TEST_F(wait_set_poll_model, ATimerWakesAThreadThatPolls) {
-    holds_within(2, [](run& r) {
-        wait_timer timer;
-        wait_set set;
-        set.add(timer, 1);
-        set.add(readable(descriptor), 2);
-        r.spawn("waiter", [&] {
-            std::array<ready_item, 2> found;
-            const auto how = set.wait({.spin = sleep_at_once}, found);
-            model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 1,
-                         "the timer");
-        });
-        timer.reset(deadline(std::chrono::nanoseconds(0)));
-        r.join_all();
+MODEL_TEST_F(wait_set_poll_model, ATimerWakesAThreadThatPolls, holds_within, 2) {
+    wait_timer timer;
+    wait_set set;
+    set.add(timer, 1);
+    set.add(readable(descriptor), 2);
+    r.spawn("waiter", [&] {
+        std::array<ready_item, 2> found;
+        const auto how = set.wait({.spin = sleep_at_once}, found);
+        model::check(how.status == wait_status::signaled && how.count == 1 && found[0].tag == 1, "the timer");
     });
+    timer.reset(deadline(std::chrono::nanoseconds(0)));
+    r.join_all();
 }
 
 // The tag of an event changes while a thread is told of it.
-TEST_F(wait_set_poll_model, ATagChangesUnderTheLock) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        wait_set set;
-        set.add(event, 1);
-        r.spawn("waiter", [&] {
-            std::array<ready_item, 1> found;
-            (void)set.wait({.spin = sleep_at_once}, found);
-            model::check(found[0].tag == 1 || found[0].tag == 2, "one of its tags");
-        });
-        r.spawn("setter", [&] { event.set(); });
-        set.change(event, 2);
-        r.join_all();
+MODEL_TEST_F(wait_set_poll_model, ATagChangesUnderTheLock, holds_within, 2) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    r.spawn("waiter", [&] {
+        std::array<ready_item, 1> found;
+        (void)set.wait({.spin = sleep_at_once}, found);
+        model::check(found[0].tag == 1 || found[0].tag == 2, "one of its tags");
     });
+    r.spawn("setter", [&] { event.set(); });
+    set.change(event, 2);
+    r.join_all();
 }
 
 }  // namespace

@@ -59,44 +59,40 @@ TEST_F(wait_set_view_model, NoSetIsOverlooked) {
 }
 
 // One thread may still be raising the flag while the loop waits and another thread sets.
-TEST_F(wait_set_view_model, SetsOfTwoThreadsAreSeen) {
-    holds_within(2, [](run& r) {
-        auto_reset_event events[2];
-        wait_set set;
-        for (auto_reset_event& each : events) set.add(each, 1);
-        (void)set.descriptor();
-        for (auto_reset_event& each : events) r.spawn("setter", [&each] { each.set(); });
-        r.spawn("loop", [&] {
-            for (std::size_t seen = 0; seen != 2;) {
-                sleep_until_readable();
-                seen += look(set);
-            }
-        });
-        r.join_all();
+MODEL_TEST_F(wait_set_view_model, SetsOfTwoThreadsAreSeen, holds_within, 2) {
+    auto_reset_event events[2];
+    wait_set set;
+    for (auto_reset_event& each : events) set.add(each, 1);
+    (void)set.descriptor();
+    for (auto_reset_event& each : events) r.spawn("setter", [&each] { each.set(); });
+    r.spawn("loop", [&] {
+        for (std::size_t seen = 0; seen != 2;) {
+            sleep_until_readable();
+            seen += look(set);
+        }
     });
+    r.join_all();
 }
 
 // Both are ready, and a wait has room for one.
-TEST_F(wait_set_view_model, WhatAWaitLeavesBehindKeepsTheDescriptorReadable) {
-    holds_within(2, [](run& r) {
-        auto_reset_event a;
-        auto_reset_event b;
-        wait_set set;
-        set.add(a, 1);
-        set.add(b, 2);
-        (void)set.descriptor();
-        r.spawn("setter", [&] {
-            a.set();
-            b.set();
-        });
-        r.spawn("loop", [&] {
-            for (std::size_t seen = 0; seen != 2;) {
-                sleep_until_readable();
-                seen += look(set, 1);
-            }
-        });
-        r.join_all();
+MODEL_TEST_F(wait_set_view_model, WhatAWaitLeavesBehindKeepsTheDescriptorReadable, holds_within, 2) {
+    auto_reset_event a;
+    auto_reset_event b;
+    wait_set set;
+    set.add(a, 1);
+    set.add(b, 2);
+    (void)set.descriptor();
+    r.spawn("setter", [&] {
+        a.set();
+        b.set();
     });
+    r.spawn("loop", [&] {
+        for (std::size_t seen = 0; seen != 2;) {
+            sleep_until_readable();
+            seen += look(set, 1);
+        }
+    });
+    r.join_all();
 }
 
 // An event that is set joins while the loop is about to sleep.
@@ -138,69 +134,61 @@ TEST_F(wait_set_view_model, ASetAfterATokenThatAnotherThreadTookIsSeen) {
     }
 }
 
-TEST_F(wait_set_view_model, ATimerThatIsArmedIsSeen) {
-    holds_within(2, [](run& r) {
-        wait_timer timer;
-        wait_set set;
-        set.add(timer, 1);
-        (void)set.descriptor();
-        r.spawn("armer", [&] { timer.reset(passed); });
-        r.spawn("loop", [&] {
-            do {
-                sleep_until_readable();
-            } while (look(set) == 0);
-        });
-        r.join_all();
+MODEL_TEST_F(wait_set_view_model, ATimerThatIsArmedIsSeen, holds_within, 2) {
+    wait_timer timer;
+    wait_set set;
+    set.add(timer, 1);
+    (void)set.descriptor();
+    r.spawn("armer", [&] { timer.reset(passed); });
+    r.spawn("loop", [&] {
+        do {
+            sleep_until_readable();
+        } while (look(set) == 0);
     });
+    r.join_all();
 }
 
 // A manual-reset event stays ready: no wait lowers the flag for good.
-TEST_F(wait_set_view_model, AnEventThatStaysSetKeepsTheDescriptorReadable) {
-    holds_within(2, [](run& r) {
-        manual_reset_event gate;
-        wait_set set;
-        set.add(gate, 1);
-        (void)set.descriptor();
-        r.spawn("setter", [&] { gate.set(); });
-        r.spawn("loop", [&] {
-            for (int seen = 0; seen != 2;) {
-                sleep_until_readable();
-                seen += static_cast<int>(look(set));
-            }
-        });
-        r.join_all();
+MODEL_TEST_F(wait_set_view_model, AnEventThatStaysSetKeepsTheDescriptorReadable, holds_within, 2) {
+    manual_reset_event gate;
+    wait_set set;
+    set.add(gate, 1);
+    (void)set.descriptor();
+    r.spawn("setter", [&] { gate.set(); });
+    r.spawn("loop", [&] {
+        for (int seen = 0; seen != 2;) {
+            sleep_until_readable();
+            seen += static_cast<int>(look(set));
+        }
     });
+    r.join_all();
 }
 
 // The set takes no token for the loop: another thread may have it.
-TEST_F(wait_set_view_model, ATokenStaysInTheEventUntilTheLoopWaits) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        wait_set set;
-        set.add(event, 1);
-        (void)set.descriptor();
-        (void)look(set);
-        r.spawn("setter", [&] { event.set(); });
-        r.spawn("taker", [&] { event.wait(sleep_at_once); });
-        r.join_all();
-        r.check(look(set) == 0, "the token went to the thread");
-    });
+MODEL_TEST_F(wait_set_view_model, ATokenStaysInTheEventUntilTheLoopWaits, holds_within, 2) {
+    auto_reset_event event;
+    wait_set set;
+    set.add(event, 1);
+    (void)set.descriptor();
+    (void)look(set);
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("taker", [&] { event.wait(sleep_at_once); });
+    r.join_all();
+    r.check(look(set) == 0, "the token went to the thread");
 }
 
-TEST_F(wait_set_view_model, ASetMayGoWhileAMemberIsSet) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event;
-        auto set = std::make_unique<wait_set>();
-        set->add(event, 1);
-        (void)set->descriptor();
-        for (const char* name : {"setter 1", "setter 2"}) r.spawn(name, [&] { event.set(); });
-        r.spawn("owner", [&] {
-            (void)look(*set);
-            set.reset();
-        });
-        r.join_all();
-        (void)event.try_wait();
+MODEL_TEST_F(wait_set_view_model, ASetMayGoWhileAMemberIsSet, holds_within, 2) {
+    auto_reset_event event;
+    auto set = std::make_unique<wait_set>();
+    set->add(event, 1);
+    (void)set->descriptor();
+    for (const char* name : {"setter 1", "setter 2"}) r.spawn(name, [&] { event.set(); });
+    r.spawn("owner", [&] {
+        (void)look(*set);
+        set.reset();
     });
+    r.join_all();
+    (void)event.try_wait();
 }
 
 }  // namespace

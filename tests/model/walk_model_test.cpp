@@ -33,21 +33,19 @@ private:
 };
 
 // The second and the third have all they want; the first lacks something for good.
-TEST(walk_model, AnOpenGateServesAllThatLackNothingElse) {
-    holds_within(1, [](run& r) {
-        manual_reset_event gate;
-        auto_reset_event a, b(true), c(true);
-        lineup queue(r);
-        queue.add("lacks a", [&] {
-            model::check(wait_all({.until = some_time()}, gate, a) == wait_status::timed_out, "lacks a");
-        });
-        queue.add("has b", [&] { wait_all(gate, b); });
-        queue.add("has c", [&] { wait_all(gate, c); });
-        queue.done();
-        gate.set();
-        r.join_all();
-        r.check(!b.is_set() && !c.is_set(), "both are served");
+MODEL_TEST(walk_model, AnOpenGateServesAllThatLackNothingElse, holds_within, 1) {
+    manual_reset_event gate;
+    auto_reset_event a, b(true), c(true);
+    lineup queue(r);
+    queue.add("lacks a", [&] {
+        model::check(wait_all({.until = some_time()}, gate, a) == wait_status::timed_out, "lacks a");
     });
+    queue.add("has b", [&] { wait_all(gate, b); });
+    queue.add("has c", [&] { wait_all(gate, c); });
+    queue.done();
+    gate.set();
+    r.join_all();
+    r.check(!b.is_set() && !c.is_set(), "both are served");
 }
 
 // The wait at which the walk has stopped times out, or gets what it lacked.
@@ -73,162 +71,143 @@ TEST(walk_model, TheWaitAtWhichItStoppedLeaves) {
 }
 
 // Each walk meets waits that the other commits.
-TEST(walk_model, TwoGatesAreOpenedAtOnce) {
-    holds_within(0, [](run& r) {
-        manual_reset_event one, other;
-        auto_reset_event a(true), b(true);
-        lineup queue(r);
-        queue.add("one a", [&] { wait_all(one, a); });
-        queue.add("both", [&] { wait_all(one, other); });
-        queue.add("other b", [&] { wait_all(other, b); });
-        queue.done();
-        r.spawn("opener", [&] { one.set(); });
-        other.set();
-        r.join_all();
-        r.check(!a.is_set() && !b.is_set(), "all are served");
-    });
+MODEL_TEST(walk_model, TwoGatesAreOpenedAtOnce, holds_within, 0) {
+    manual_reset_event one, other;
+    auto_reset_event a(true), b(true);
+    lineup queue(r);
+    queue.add("one a", [&] { wait_all(one, a); });
+    queue.add("both", [&] { wait_all(one, other); });
+    queue.add("other b", [&] { wait_all(other, b); });
+    queue.done();
+    r.spawn("opener", [&] { one.set(); });
+    other.set();
+    r.join_all();
+    r.check(!a.is_set() && !b.is_set(), "all are served");
 }
 
 // Two walks over one queue.
-TEST(walk_model, AGateIsOpenedTwice) {
-    holds_within(1, [](run& r) {
-        manual_reset_event gate;
-        auto_reset_event a, b(true);
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, gate, a); });
-        queue.add("has b", [&] { wait_all(gate, b); });
-        queue.done();
-        r.spawn("opener", [&] { gate.set(); });
-        gate.set();
-        r.join_all();
-        r.check(gate.is_set() && !b.is_set(), "served");
-    });
+MODEL_TEST(walk_model, AGateIsOpenedTwice, holds_within, 1) {
+    manual_reset_event gate;
+    auto_reset_event a, b(true);
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, gate, a); });
+    queue.add("has b", [&] { wait_all(gate, b); });
+    queue.done();
+    r.spawn("opener", [&] { gate.set(); });
+    gate.set();
+    r.join_all();
+    r.check(gate.is_set() && !b.is_set(), "served");
 }
 
 // The gate is closed and opened again while the first walk is under way. A wait for the gate alone queues in between.
-TEST(walk_model, AGateIsClosedAndOpenedAgain) {
-    holds_within(0, [](run& r) {
-        manual_reset_event gate;
-        auto_reset_event a, b(true);
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, gate, a); });
-        queue.add("has b", [&] { wait_all(gate, b); });
-        queue.done();
-        r.spawn("opener", [&] { gate.set(); });
-        r.spawn("passer", [&] { gate.wait(sleep_at_once); });
-        gate.reset();
-        gate.set();
-        r.join_all();
-        r.check(gate.is_set() && !b.is_set(), "all are served");
-    });
+MODEL_TEST(walk_model, AGateIsClosedAndOpenedAgain, holds_within, 0) {
+    manual_reset_event gate;
+    auto_reset_event a, b(true);
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, gate, a); });
+    queue.add("has b", [&] { wait_all(gate, b); });
+    queue.done();
+    r.spawn("opener", [&] { gate.set(); });
+    r.spawn("passer", [&] { gate.wait(sleep_at_once); });
+    gate.reset();
+    gate.set();
+    r.join_all();
+    r.check(gate.is_set() && !b.is_set(), "all are served");
 }
 
 // A wait that queues while the walk is under way looks itself.
-TEST(walk_model, AWaitForAllQueuesMeanwhile) {
-    holds_within(1, [](run& r) {
-        manual_reset_event gate;
-        auto_reset_event a, b(true);
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, gate, a); });
-        queue.done();
-        r.spawn("comes", [&] { wait_all(gate, b); });
-        gate.set();
-        r.join_all();
-        r.check(gate.is_set() && !b.is_set(), "served");
-    });
+MODEL_TEST(walk_model, AWaitForAllQueuesMeanwhile, holds_within, 1) {
+    manual_reset_event gate;
+    auto_reset_event a, b(true);
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, gate, a); });
+    queue.done();
+    r.spawn("comes", [&] { wait_all(gate, b); });
+    gate.set();
+    r.join_all();
+    r.check(gate.is_set() && !b.is_set(), "served");
 }
 
 // A token is offered to two waits that lack something, then goes to the third in the queue.
-TEST(walk_model, ATokenReachesTheWaiterBehindThoseThatLackSomething) {
-    holds_within(1, [](run& r) {
-        auto_reset_event event, a, b;
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
-        queue.add("lacks b", [&] { (void)wait_all({.until = some_time()}, event, b); });
-        queue.add("single", [&] { event.wait(sleep_at_once); });
-        queue.done();
-        event.set();
-        r.join_all();
-        r.check(!event.is_set(), "taken");
-    });
+MODEL_TEST(walk_model, ATokenReachesTheWaiterBehindThoseThatLackSomething, holds_within, 1) {
+    auto_reset_event event, a, b;
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
+    queue.add("lacks b", [&] { (void)wait_all({.until = some_time()}, event, b); });
+    queue.add("single", [&] { event.wait(sleep_at_once); });
+    queue.done();
+    event.set();
+    r.join_all();
+    r.check(!event.is_set(), "taken");
 }
 
 // A thread that queues while the token is offered is behind all others, and is not passed over. Nor is a token doubled.
-TEST(walk_model, AWaiterThatComesDuringAnOfferIsServed) {
-    holds_within(1, [](run& r) {
-        auto_reset_event event, a, b;
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
-        queue.add("lacks b", [&] { (void)wait_all({.until = some_time()}, event, b); });
-        queue.done();
-        r.spawn("comes", [&] { event.wait(sleep_at_once); });
-        event.set();
-        r.join_all();
-        r.check(!event.is_set(), "taken");
-    });
+MODEL_TEST(walk_model, AWaiterThatComesDuringAnOfferIsServed, holds_within, 1) {
+    auto_reset_event event, a, b;
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
+    queue.add("lacks b", [&] { (void)wait_all({.until = some_time()}, event, b); });
+    queue.done();
+    r.spawn("comes", [&] { event.wait(sleep_at_once); });
+    event.set();
+    r.join_all();
+    r.check(!event.is_set(), "taken");
 }
 
 // What looked ready is taken away before the commit. The offer then continues behind the last place at which it
 // stopped.
-TEST(walk_model, AnOfferContinuesAfterACommitThatFails) {
-    holds_within(0, [](run& r) {
-        auto_reset_event event, a, b(true);
-        bool both = false;
-        int stolen = 0;
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
-        queue.add("has b",
-                  [&] { both = wait_all({.until = some_time()}, event, b) == wait_status::signaled; });
-        queue.add("single", [&] {
-            event.wait(sleep_at_once);
-            event.set();
-        });
-        queue.done();
-        r.spawn("thief", [&] { stolen = tokens_in(b); });
+MODEL_TEST(walk_model, AnOfferContinuesAfterACommitThatFails, holds_within, 0) {
+    auto_reset_event event, a, b(true);
+    bool both = false;
+    int stolen = 0;
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
+    queue.add("has b", [&] { both = wait_all({.until = some_time()}, event, b) == wait_status::signaled; });
+    queue.add("single", [&] {
+        event.wait(sleep_at_once);
         event.set();
-        model::wait_until(model::others_are_blocked);
-        if (both) event.set();
-        r.join_all();
-        r.check(stolen + (both ? 1 : 0) + tokens_in(b) == 1, "one token of b");
     });
+    queue.done();
+    r.spawn("thief", [&] { stolen = tokens_in(b); });
+    event.set();
+    model::wait_until(model::others_are_blocked);
+    if (both) event.set();
+    r.join_all();
+    r.check(stolen + (both ? 1 : 0) + tokens_in(b) == 1, "one token of b");
 }
 
 // Two tokens are offered at the same time.
-TEST(walk_model, TwoOffersAtOnce) {
-    holds_within(1, [](run& r) {
-        auto_reset_event event, a;
-        int served = 0;
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
-        queue.add("single", [&] {
-            event.wait(sleep_at_once);
-            ++served;
-        });
-        queue.done();
-        r.spawn("setter", [&] { event.set(); });
-        event.set();
-        r.join_all();
-        r.check(served == 1 && event.is_set(), "one token is taken, one is left");
+MODEL_TEST(walk_model, TwoOffersAtOnce, holds_within, 1) {
+    auto_reset_event event, a;
+    int served = 0;
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
+    queue.add("single", [&] {
+        event.wait(sleep_at_once);
+        ++served;
     });
+    queue.done();
+    r.spawn("setter", [&] { event.set(); });
+    event.set();
+    r.join_all();
+    r.check(served == 1 && event.is_set(), "one token is taken, one is left");
 }
 
 // The set has declined the token, in an earlier part of the offer, and has gone to sleep since.
-TEST(walk_model, ASetHearsOfATokenThatBecomesVisibleLater) {
-    holds_within(2, [](run& r) {
-        auto_reset_event event, a;
-        wait_set set;
-        set.add(event, 0);
-        lineup queue(r);
-        queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
-        queue.done();
-        r.spawn("waiter", [&] {
-            ready_item found[1];
-            model::check(set.wait({.spin = sleep_at_once}, found).count == 1, "reported");
-        });
-        event.set();
-        r.join_all();
-        r.check(!event.is_set(), "taken");
+MODEL_TEST(walk_model, ASetHearsOfATokenThatBecomesVisibleLater, holds_within, 2) {
+    auto_reset_event event, a;
+    wait_set set;
+    set.add(event, 0);
+    lineup queue(r);
+    queue.add("lacks a", [&] { (void)wait_all({.until = some_time()}, event, a); });
+    queue.done();
+    r.spawn("waiter", [&] {
+        ready_item found[1];
+        model::check(set.wait({.spin = sleep_at_once}, found).count == 1, "reported");
     });
+    event.set();
+    r.join_all();
+    r.check(!event.is_set(), "taken");
 }
 
 // A wait for all that looks ready, and is in the queue.
@@ -248,51 +227,47 @@ private:
 };
 
 // The walk is at a plain waiter, because those behind it have left. It is released, and is gone.
-TEST(walk_model, AQueueIsDetachedWithTheWaiterAtWhichAWalkIs) {
-    holds_always([](run& r) {
-        const char place = 0;
-        const core::wait_key key{&place, core::wait_kind::event};
-        std::optional<core::waiter> self(std::in_place);
-        std::optional<core::wait_node> node(std::in_place, key, *self, false);
-        core::locked_queue(key).append(*node);
-        ready_wait middle(key);
-        ready_wait last(key);
-        core::queue_cursor looked(key);
-        const core::all_waiter* found = nullptr;
-        while (found == nullptr) found = core::locked_queue(key).find_ready_all_waiter(looked);
-        r.check(found == &middle, "the first that is ready");
-        middle.leave();
-        last.leave();
-        core::release_list freed = core::locked_queue(key).take_all();
-        freed.wake();
-        node.reset();
-        self.reset();
-        ready_wait another(key);
-        r.check(core::locked_queue(key).find_ready_all_waiter(looked) == &another, "at the head");
-    });
+MODEL_TEST(walk_model, AQueueIsDetachedWithTheWaiterAtWhichAWalkIs, holds_always) {
+    const char place = 0;
+    const core::wait_key key{&place, core::wait_kind::event};
+    std::optional<core::waiter> self(std::in_place);
+    std::optional<core::wait_node> node(std::in_place, key, *self, false);
+    core::locked_queue(key).append(*node);
+    ready_wait middle(key);
+    ready_wait last(key);
+    core::queue_cursor looked(key);
+    const core::all_waiter* found = nullptr;
+    while (found == nullptr) found = core::locked_queue(key).find_ready_all_waiter(looked);
+    r.check(found == &middle, "the first that is ready");
+    middle.leave();
+    last.leave();
+    core::release_list freed = core::locked_queue(key).take_all();
+    freed.wake();
+    node.reset();
+    self.reset();
+    ready_wait another(key);
+    r.check(core::locked_queue(key).find_ready_all_waiter(looked) == &another, "at the head");
 }
 
 // Two walks are at one node, which leaves.
-TEST(walk_model, TwoWalksAreAtOneNode) {
-    holds_always([](run& r) {
-        const char place = 0;
-        const core::wait_key key{&place, core::wait_kind::event};
-        ready_wait first(key);
-        std::optional<ready_wait> middle(std::in_place, key);
-        ready_wait last(key);
-        core::queue_cursor walks[]{core::queue_cursor(key), core::queue_cursor(key)};
-        const auto next_of = [&](core::queue_cursor& walk) {
-            const core::all_waiter* found = nullptr;
-            while (found == nullptr) found = core::locked_queue(key).find_ready_all_waiter(walk);
-            return found;
-        };
-        for (core::queue_cursor& walk : walks) {
-            r.check(next_of(walk) == &first, "the first");
-            r.check(next_of(walk) == &*middle, "the second");
-        }
-        middle.reset();
-        for (core::queue_cursor& walk : walks) r.check(next_of(walk) == &last, "the last");
-    });
+MODEL_TEST(walk_model, TwoWalksAreAtOneNode, holds_always) {
+    const char place = 0;
+    const core::wait_key key{&place, core::wait_kind::event};
+    ready_wait first(key);
+    std::optional<ready_wait> middle(std::in_place, key);
+    ready_wait last(key);
+    core::queue_cursor walks[]{core::queue_cursor(key), core::queue_cursor(key)};
+    const auto next_of = [&](core::queue_cursor& walk) {
+        const core::all_waiter* found = nullptr;
+        while (found == nullptr) found = core::locked_queue(key).find_ready_all_waiter(walk);
+        return found;
+    };
+    for (core::queue_cursor& walk : walks) {
+        r.check(next_of(walk) == &first, "the first");
+        r.check(next_of(walk) == &*middle, "the second");
+    }
+    middle.reset();
+    for (core::queue_cursor& walk : walks) r.check(next_of(walk) == &last, "the last");
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST(Condition, APredicateIsAskedWithTheLockHeld) {
         EXPECT_TRUE(lock.owns_lock());
     });
     until_parked(&changed, 1);
-    changed.notify_all();  // in vain: it waits again
+    changed.notify_all();  // for nothing: it waits again
     until_parked(&changed, 1);
     {
         const std::lock_guard lock(mutex);

@@ -155,7 +155,7 @@ TYPED_TEST(EveryTimedEvent, TimeoutZeroOrPastMakesNoSystemCall) {
     EXPECT_TRUE(calls.numbers.empty()) << testing::PrintToString(calls);
 }
 
-// Waits in vain, and compares the end exactly, on the clock of the deadline.
+// Waits until it times out, and compares the end exactly, on the clock of the deadline.
 template <class Event, class Rep, class Period>
 void expect_not_early(duration<Rep, Period> longest) {
     Event event;

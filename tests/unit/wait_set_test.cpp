@@ -621,8 +621,8 @@ TEST(WaitSet, AWaitThatSleepsLooksAtDescriptorsOnce) {
 }
 #endif
 
-// How much processor time a wait of 100 ms in vain uses.
-std::chrono::nanoseconds burnt_in_vain(wait_set& set, tocsin::spin_policy policy) {
+// How much processor time a wait of 100 ms that times out uses.
+std::chrono::nanoseconds burnt_by_a_timeout(wait_set& set, tocsin::spin_policy policy) {
     std::chrono::nanoseconds burnt{};
     thread_group threads;
     threads.start("waiter", [&] {
@@ -644,9 +644,9 @@ TEST(WaitSet, SpinsNoLongerThanThePolicySays) {
         wait_set set;
         set.add(event, 1);
         if (with_descriptor) set.add(readable(idle.out()), 2);
-        EXPECT_LT(burnt_in_vain(set, tocsin::spin_policy::none()), 20ms);
-        EXPECT_LT(burnt_in_vain(set, tocsin::spin_policy()), 20ms);
-        EXPECT_LT(burnt_in_vain(set, tocsin::spin_policy::fixed(10ms)), 40ms);
+        EXPECT_LT(burnt_by_a_timeout(set, tocsin::spin_policy::none()), 20ms);
+        EXPECT_LT(burnt_by_a_timeout(set, tocsin::spin_policy()), 20ms);
+        EXPECT_LT(burnt_by_a_timeout(set, tocsin::spin_policy::fixed(10ms)), 40ms);
     }
 }
 

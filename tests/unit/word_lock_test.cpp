@@ -237,8 +237,8 @@ TYPED_TEST(EveryWordLock, AWakeMeantForOneThatGaveUpReachesTheNext) {
     }
 }
 
-// With long holds a woken thread often comes too late. If each unlock woke another one, all of them would run in vain.
-// But if the woken thread gets no processor for 20 ms, the next unlock wakes another.
+// With long holds a woken thread often comes too late. If each unlock woke another one, all of them would run for
+// nothing. But if the woken thread gets no processor for 20 ms, the next unlock wakes another.
 TYPED_TEST(EveryWordLock, AnUnlockWakesAnotherThreadOnlyIfTheWokenOneIsLongOverdue) {
     if (!freezer::works) GTEST_SKIP() << "no frozen threads under this sanitizer";
     bool in_time = false;  // this thread may lose its processor for longer than 20 ms

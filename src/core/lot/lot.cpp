@@ -38,8 +38,8 @@
 //       end.
 //   lot-4  The filter bit of a key whose waiters call prepare_wait(). Several keys of a bucket may share a bit.
 //       legal: the bit is off, and the key's queue is empty. Or the bit is on, and some key with this bit has a queue.
-//       If only other keys with this bit have a queue, a wake on this key locks the bucket in vain. (The other keys may
-//       even be those of events, whose waiters never call prepare_wait().)
+//       If only other keys with this bit have a queue, a wake on this key locks the bucket for nothing. (The other keys
+//       may even be those of events, whose waiters never call prepare_wait().)
 //       illegal: the bit is off while the key's queue is not empty, or while a thread that has called prepare_wait()
 //       holds the lock. Or the bit is on and the lock is free, although no key with this bit has a queue.
 //   lot-5  No thread releases or wakes a waiter while it holds a bucket's lock. (But a thread that holds the locks of

@@ -74,7 +74,7 @@
 // Memory order
 //   [shared-wake]   the addition to wakes_ releases and its load acquires: whoever sees the addition sees the mark.
 //   [shared-batch]  the subtraction from sharers_ releases, and the step from zero acquires. So a thread of the next
-//                   batch sees the wakes_ that the last batch left, and doesn't call the futex in vain.
+//                   batch sees the wakes_ that the last batch left, and doesn't call the futex for nothing.
 //   [release]       the mark releases, and the thread's look at its state word acquires (waiter.cpp).
 //   [bucket]        a waiter records that it shares a word before its node is queued. Whoever has taken the node off
 //                   under the lock reads this record. The relay passes it on by [release].

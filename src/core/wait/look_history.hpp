@@ -27,10 +27,11 @@
 // would have been too short for it, signals are *far* apart, and there are no probes for looking until a later
 // measurement says otherwise.
 //
-// What a mistake costs. A burst in vain costs one long look, or two if the answers come by chance, in 32 waits at first
-// and in 2,048 later. Chance alone does not bring the probes nearer again: that takes `most_credit`. A class that has
-// had so much credit is *settled*. If a settled class has lost its credit, a burst begins at once, because something
-// has probably disturbed two threads that answer each other (another thread has taken one of their cores for a while).
+// What a mistake costs. A burst that finds nothing costs one long look, or two if the answers come by chance, in 32
+// waits at first and in 2,048 later. Chance alone does not bring the probes nearer again: that takes `most_credit`. A
+// class that has had so much credit is *settled*. If a settled class has lost its credit, a burst begins at once,
+// because something has probably disturbed two threads that answer each other (another thread has taken one of their
+// cores for a while).
 //
 // An early release earns the credit for one short look, if there is none. So it costs at most that look.
 //

@@ -2,9 +2,9 @@
 // How a thread waits for one thing in the lot: it looks, joins the queue, sleeps, and leaves the queue if nobody has
 // taken it off. Why no wake-up is lost, and what a source owes: core/lot/enrol.hpp.
 //
-// The waits that do not come through here say why: a wait for a lock barges, and queues again when it was woken in vain
-// (bit_lock.cpp); a wait for several things has a node in each queue (multi_wait.cpp); and a single_wait blocks no
-// thread (single_wait.cpp).
+// The waits that do not come through here say why: a wait for a lock barges, and queues again when it was woken for
+// nothing (bit_lock.cpp); a wait for several things has a node in each queue (multi_wait.cpp); and a single_wait
+// blocks no thread (single_wait.cpp).
 #pragma once
 
 #include "core/lot/enrol.hpp"

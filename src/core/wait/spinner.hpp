@@ -47,7 +47,7 @@ public:
 
     // Called before the thread is queued, by waits for permits. Under the adaptive policy, if permits are held for a
     // moment only (turn_credit.hpp), yields to other threads a few times and calls `ready()` after each yield. Returns
-    // true as soon as `ready()` does. If it has yielded in vain, before_parking() does not look, and while_parked()
+    // true as soon as `ready()` does. If it never does, before_parking() does not look, and while_parked()
     // does not yield again.
     template <class Ready>
     bool yield_before_parking(Ready ready) noexcept {

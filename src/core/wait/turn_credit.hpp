@@ -9,8 +9,8 @@
 // If permits are held for longer than waking a thread takes, there is little to gain, and a yield may let an unrelated
 // thread run for milliseconds. The same is true where some threads wait and others release, as consumers and producers
 // do. So yields begin when a thread that was queued for a permit hands it on within `brief` of running again. They end
-// when too many waits have yielded in vain or have been late. Every 33rd such turn fills the credit again, used up or
-// not.
+// when too many waits have yielded and then slept, or have been late. Every 33rd such turn fills the credit again, used
+// up or not.
 //
 // One object serves all semaphores of a class (spinner.cpp). It decides how soon a thread queues, and so who is served
 // first, but it never costs or adds a permit. All accesses are relaxed: a race loses an update, nothing more.

@@ -3,8 +3,8 @@
 //
 // If more threads are ready to run than there are processors, the other threads may run for as long as the flush takes.
 // Then the follower is released while it yields, and nobody makes a call to wake it. A follower that is not released
-// while it yields has yielded in vain, and sleeps. One credit serves a whole group_commit, because yielding pays only
-// if many followers do it. No result depends on the credit, only the time that a commit takes.
+// while it yields has yielded for nothing, and sleeps. One credit serves a whole group_commit, because yielding pays
+// only if many followers do it. No result depends on the credit, only the time that a commit takes.
 //
 // allows() and learn_flush() are called under the lock of the group_commit. Several threads may call learn() at the
 // same time, without the lock: a race loses an update, nothing more. So the accesses to the credit are relaxed.

@@ -371,7 +371,7 @@ void engine::look() {
 // The fair scheduler of Musuvathi and Qadeer (2008). A spinning thread gives way at the end of every window of
 // `relaxes` calls of cpu_relax. It gives way to each thread that could have made a step all through the window and did
 // not, or that its own steps have blocked. Without this, a spinning thread has infinite executions in which no other
-// thread runs. With it, only runs that keep spinning in vain are left out.
+// thread runs. With it, only runs that keep spinning for nothing are left out.
 thread_mask engine::fair(thread_mask ready) {
     const thread_mask lost = could_step_ & ~ready;
     could_step_ = ready;

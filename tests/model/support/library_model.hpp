@@ -203,4 +203,12 @@ inline void holds_within(int preemptions, const model::test_body& program) {
     explore_both("pct", model::options::priorities(executions), program);
 }
 
+// A case of one program, `r` being its run: MODEL_TEST(suite, AName, holds_within, 2) { ... }
+#define MODEL_TEST(...) TOCSIN_MODEL_TEST(TEST, __VA_ARGS__)
+#define MODEL_TEST_F(...) TOCSIN_MODEL_TEST(TEST_F, __VA_ARGS__)
+#define TOCSIN_MODEL_TEST(kind, suite, name, holds, ...)                                 \
+    static void program_of_##suite##_##name(tocsin::model::run& r);                      \
+    kind(suite, name) { holds(__VA_ARGS__ __VA_OPT__(, ) program_of_##suite##_##name); } \
+    void program_of_##suite##_##name(tocsin::model::run& r)
+
 }  // namespace tocsin::library_model
