@@ -81,6 +81,7 @@
 #include "core/wait/listed_wait.hpp"
 #include "core/wait/source_list.hpp"
 #include "core/wait/yield_credit.hpp"
+#include "platform/system/continue_cancellation.hpp"
 #include "platform/system/system.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
@@ -364,7 +365,7 @@ void commit_engine::state::run(member& self, group all) {
             group left = take_left(all, covered);
             fail(self, std::make_exception_ptr(std::runtime_error("tocsin::group_commit: flush cancelled")));
             settle(self, all, std::move(left), true, begin);
-            TOCSIN_RETHROW;
+            platform::continue_cancellation();
         }
     }
     group left = take_left(all, covered);

@@ -451,6 +451,62 @@ class Distributions(unittest.TestCase):
             row = distributions.table().splitlines()[-1]
         self.assertRegex(row, r"^\| debian-13, .* \| GCC 99 \| one: 3 passed, 0 failed \|$")
 
+    def test_the_table_has_the_compilers_that_built_in_the_same_standards_together(self):
+        passed = {"clang++-18 C++20": "18.1.8", "g++-9 C++20": "9.1.0", "one": "3", "g++-14 C++20": "14.2.0",
+                  "g++-14 C++26": "14.2.0", "clang++-18 C++26": "18.1.8"}
+        self.assertEqual({"one": "3", "g++-9 (9.1.0)": "C++20", "g++-14 (14.2.0), clang++-18 (18.1.8)": "C++20, C++26"},
+                         distributions.compilers_together(passed))
+
+    def test_a_compiler_narrows_the_matrix_and_with_R_the_suites(self):
+        names = ("debian-12", "debian-13")
+        self.assertEqual({name: ["matrix"] for name in names}, distributions.plan(names, None, True, ["g++-14"]))
+        self.assertEqual({"debian-13": ["matrix"]}, distributions.plan(names, "debian-13 matrix", True, ["g++-14"]))
+        self.assertEqual({"debian-12": ["suites-gcc", "suites-clang"]},
+                         distributions.plan(names, "12 suites", True, ["g++-14"]))
+        self.assertEqual({"debian-13": ["tsan"]}, distributions.plan(names, "13 tsan", True, []))
+
+    def test_a_step_that_does_not_exist_is_refused_with_those_that_do(self):
+        for chosen, step in ((["g++-14"], "tsan"), ([], "matrx")):
+            with self.assertRaises(tree.Refusal) as refused:
+                distributions.plan(["debian-12", "debian-13"], step, True, chosen)
+            self.assertIn(f"-R `{step}` fits no SYSTEM STEP; systems: debian-12, debian-13; steps: ",
+                          str(refused.exception))
+            self.assertIn("matrix", str(refused.exception))
+
+    def test_a_compiler_that_no_system_offers_is_refused_with_those_that_are(self):
+        offered = {"debian-12": {"g++": [9, 12], "clang++": [16]}, "debian-13": {"g++": [14], "clang++": [16, 18]}}
+        systems = [distributions.System(name, "") for name in offered]
+        said = io.StringIO()
+        with mock.patch.object(distributions.System, "offered", lambda self: offered[self.name]), \
+                contextlib.redirect_stdout(said):
+            distributions.check_chosen(["clang++-18"], systems)
+            self.assertEqual(" debian-12 does not offer clang++-18\n", said.getvalue())
+            self.assertEqual({"g++": [], "clang++": [18]},
+                             distributions.System("debian-13", "", ("clang++-18",)).compilers())
+            with self.assertRaises(tree.Refusal) as refused:
+                distributions.check_chosen(["clang++-20"], systems)
+        self.assertRegex(str(refused.exception), "^unknown compiler `clang\\+\\+-20`; .*"
+                         "valid: g\\+\\+-9, g\\+\\+-12, g\\+\\+-14, clang\\+\\+-16, clang\\+\\+-18$")
+
+    def test_the_matrix_takes_the_chosen_compiler_alone_in_every_standard(self):
+        built = []
+        system = distributions.System("debian-13", "", ("clang++-18",))
+        with mock.patch.object(system, "offered", lambda: {"g++": [14], "clang++": [17, 18]}), \
+                mock.patch.object(system, "install", lambda *names: built.append(names) or True), \
+                mock.patch.object(system, "says", lambda _: "18.1.8"), \
+                mock.patch.object(distributions, "build_one", lambda _, *what: built.append(what) or True):
+            self.assertEqual(run.Count(3), distributions.matrix(system, True))
+        self.assertEqual([("clang-18",), ("clang++-18", 20), ("clang++-18", 23), ("clang++-18", 26)], built)
+        self.assertEqual("18.1.8", system.passed["clang++-18 C++26"])
+
+    def test_a_compiler_is_named_as_it_is_called_and_to_a_stage_that_has_several(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual(2, verbs.main(["test", "distributions", "--compiler", "gcc-14"]))
+            self.assertEqual(2, verbs.main(["test", "dev", "--compiler", "g++-14"]))
+        self.assertEqual("dev: test: --compiler takes a name like g++-14 or clang++-18, not `gcc-14`\n"
+                         "dev: test: the stage `dev` has no compilers to choose from by --compiler\n", said.getvalue())
+
 
 class Compilers(unittest.TestCase):
     """The stage `compilers` takes what the system offers."""

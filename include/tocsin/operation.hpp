@@ -312,7 +312,7 @@ auto make_operation(Function&& function, const limits& how, Sources&... from) {
     using made = operation<std::decay_t<Function>, All, needs_of<Sources...>(Limited),
                            std::remove_reference_t<Sources>...>;
     static_assert(
-        requires(std::decay_t<Function>& call, Result how) { call(how); },
+        requires(std::decay_t<Function>& call, Result result) { call(result); },
         "tocsin: the function of an any_operation is called with an any_result, that of an "
         "all_operation with "
         "a wait_status");

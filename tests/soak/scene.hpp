@@ -28,7 +28,7 @@ struct scene_kind {
     std::unique_ptr<scene> (*make)(support::random_source&);
 };
 
-// Each file of scenes lists its kinds.
+// Each file of scenes lists its kinds. Called before the first thread is started.
 std::vector<scene_kind> event_scenes();
 std::vector<scene_kind> duel_scenes();
 std::vector<scene_kind> gate_scenes();

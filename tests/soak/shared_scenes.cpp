@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What processes share while they are killed at random moments.
 #include "complaints.hpp"
+#include "processes.hpp"
 #include "sanitizer.hpp"
 #include "scene.hpp"
 
@@ -15,12 +16,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <new>
 
-#include <sched.h>
-#include <signal.h>
 #include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace soak {
 namespace {
@@ -56,7 +55,8 @@ void change_under_lock(board& all) {
     all.lock.unlock();
 }
 
-void work(board& all, std::uint32_t self) {
+void work(void* memory, std::uint32_t self) {
+    board& all = *static_cast<board*>(memory);
     for (;;) {
         all.jobs.acquire();
         if (all.over.is_set()) return;
@@ -73,50 +73,84 @@ void work(board& all, std::uint32_t self) {
     }
 }
 
+// The boards, which exist before the first process does. There are few, so that few processes run at once.
+class all_boards {
+public:
+    static constexpr std::size_t count = 4;
+
+    // Returns null if all are in use.
+    board* take() {
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i != count; ++i) {
+            if (in_use_[i]) continue;
+            in_use_[i] = true;
+            return new (at(i)) board{};
+        }
+        return nullptr;
+    }
+    void give_back(const board* one) {
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i != count; ++i) {
+            if (at(i) == one) in_use_[i] = false;
+        }
+    }
+
+private:
+    void* at(std::size_t index) const { return static_cast<board*>(memory_.data()) + index; }
+
+    std::mutex mutex_;
+    std::array<bool, count> in_use_{};
+    tocsin::shared_memory memory_ = tocsin::shared_memory::anonymous(count * sizeof(board));
+};
+
+all_boards& boards() {
+    static all_boards all;
+    return all;
+}
+
 // Ten processes finish items, each exactly once, while they are killed and replaced. A permit that a process had taken
 // is gone with it, so the feeder gives one for each kill. If a permit were lost otherwise, an item would stay, and the
 // scene would hang.
 class killed_processes : public scene {
 public:
+    killed_processes() : board_(boards().take()) {}
+    ~killed_processes() override { boards().give_back(board_); }
+
     void enter(crew& hands, book& counted) override {
-        hands.start(counted, "feeder", [this](worker& self) { feed(self); }, target::no);
+        if (board_ == nullptr) return;
+        hands.start(counted, "feeder", [this](worker& self) { feed(self, *board_); }, target::no);
     }
 
     void check() override {
-        expect(!all().torn, "two processes held a shared lock at once");
-        expect(left_ == 0, "an item of a killed process was lost");
+        if (board_ == nullptr) return;
+        expect(!board_->torn, "two processes held a shared lock at once");
+        expect(left_ == 0 || !all_started_, "an item of a killed process was lost");
     }
 
 private:
-    board& all() const { return *static_cast<board*>(memory_.data()); }
-
-    pid_t start(std::uint32_t number) {
-        const pid_t child = fork();
-        if (child != 0) return child;
-        sched_param ordinary{};
-        (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
-        alarm(600);  // if the parent is gone
-        work(all(), number);
-        _exit(0);
+    // Without all its processes the scene ends.
+    void start(std::uint32_t number, board& all) {
+        children_[number] = start_process(work, &all, number);
+        if (children_[number] > 0) return;
+        all_started_ = false;
+        complain("no process could be started");
     }
 
-    void kill_and_replace(worker& self, std::uint32_t victim) {
-        kill(children_[victim], SIGKILL);
-        (void)waitpid(children_[victim], nullptr, 0);
-        for (std::atomic<std::uint32_t>& each : all().state) {
+    void kill_and_replace(worker& self, std::uint32_t victim, board& all) {
+        kill_process(children_[victim]);
+        for (std::atomic<std::uint32_t>& each : all.state) {
             std::uint32_t seen = in_hand + victim;
             (void)each.compare_exchange_strong(seen, waiting);
         }
-        all().jobs.release();
+        all.jobs.release();
         self.counts.race();
-        children_[victim] = start(victim);
-        expect(children_[victim] > 0, "no process could be started");
+        start(victim, all);
     }
 
-    void feed(worker& self) {
-        for (std::uint32_t i = 0; i != processes_of_scene; ++i) children_[i] = start(i);
-        while (!self.is_over() || left_ != 0) {
-            for (std::atomic<std::uint32_t>& each : all().state) {
+    void feed(worker& self, board& all) {
+        for (std::uint32_t i = 0; i != processes_of_scene && all_started_; ++i) start(i, all);
+        while (all_started_ && (!self.is_over() || left_ != 0)) {
+            for (std::atomic<std::uint32_t>& each : all.state) {
                 if (each == finished) {
                     each = unused;
                     --left_;
@@ -127,28 +161,38 @@ private:
                 ++left_;
                 self.counts.in();
                 each = waiting;
-                all().jobs.release();
+                all.jobs.release();
             }
-            all().turn.set();
-            all().turn.reset();
-            (void)self.timed([&] { return all().progress.wait_for(1ms); });
-            if (self.random.one_in(8))
-                kill_and_replace(self, static_cast<std::uint32_t>(self.random.below(processes_of_scene)));
+            all.turn.set();
+            all.turn.reset();
+            (void)self.timed([&] { return all.progress.wait_for(1ms); });
+            // When the act is over, the processes finish what there is.
+            if (!self.is_over() && self.random.one_in(8)) {
+                const auto victim = static_cast<std::uint32_t>(self.random.below(processes_of_scene));
+                kill_and_replace(self, victim, all);
+            }
         }
-        all().over.set();
-        all().jobs.release(processes_of_scene);
-        for (const pid_t child : children_) (void)waitpid(child, nullptr, 0);
+        all.over.set();
+        all.jobs.release(processes_of_scene);
+        for (const pid_t each : children_) {
+            if (each <= 0) continue;
+            expect(has_ended_well(each), "a process ended in another way");
+            self.done();
+        }
     }
 
-    tocsin::shared_memory memory_ = tocsin::shared_memory::anonymous(sizeof(board));
+    board* const board_;  // null if there was none left
     std::array<pid_t, processes_of_scene> children_{};
+    bool all_started_ = true;
     std::uint32_t left_ = 0;  // items that are not finished
 };
 
 }  // namespace
 
 std::vector<scene_kind> shared_scenes() {
-    if (support::thread_sanitizer) return {};  // it does not follow the child of a process with threads
+    if (support::thread_sanitizer) return {};  // it does not see what other processes do
+    (void)boards();
+    prepare_processes();
     return {{"shared: killed processes", [](support::random_source&) -> std::unique_ptr<scene> {
                  return std::make_unique<killed_processes>();
              }}};

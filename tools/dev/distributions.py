@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass, field
 
 from dev import needs, packages
-from dev.run import Count, Failure, counted, one, quietly, read_log
-from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, compiler_cache, say
+from dev.run import Count, Failure, counted, one, presets, quietly, read_log
+from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, compiler_cache, say, unknown
 
 SUITES = {"debian-12": "bookworm", "debian-13": "trixie", "debian-newest": "sid"}
 FOLDER = BUILD / "distributions"
@@ -25,7 +25,14 @@ BEGIN, END = "<!-- ./dev test distributions -->\n", "<!-- end -->\n"
 STANDARDS = (20, 23, 26)
 OLDEST = {"g++": 12, "clang++": 16}
 OF_C = {"g++": "gcc", "clang++": "clang"}
+SAYS_VERSION = {"g++": "-dumpfullversion", "clang++": "-dumpversion"}
+NOT_EXPERIMENTAL = 20  # the first libc++ with std::stop_token as it is
 WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Werror"  # no -Wshadow: one file has all scopes
+# Of programs that include the headers: every warning that this project's own builds have.
+BASE = next(each for each in presets()["configurePresets"] if each["name"] == "base")
+STRICT = f"{BASE['environment']['WARNINGS']} -Werror"
+# Clang 17 refuses this in C++23, with libstdc++ 14.
+PROBE = "#include <map>\nint main() { std::map<int, int> numbers; ++numbers[1]; }"
 HOME = "/srv/user"
 USER = f"{HOME}/a tree"  # the blank is meant
 TREES = {"user": USER, "root": "/srv/tree"}
@@ -60,6 +67,7 @@ def export(variables):
 class System:
     name: str
     suite: str
+    chosen: tuple = ()  # the compilers that the steps take of those that are offered; none: all
     passed: dict = field(default_factory=dict)  # step -> what it says in the table; None if it failed
     lists_are_new: bool = False  # the lists of packages
 
@@ -136,14 +144,18 @@ class System:
                                                                  f"{' '.join(names)}", "root")
 
     def compilers(self):
+        """The versions of both compilers that the system offers, those that are chosen, the oldest first."""
+        return {compiler: [version for version in versions if not self.chosen or f"{compiler}-{version}" in self.chosen]
+                for compiler, versions in self.offered().items()}
+
+    def offered(self):
         """The versions of both compilers that the system offers, the oldest first."""
         if not self.update():
             raise Refusal(f"the packages of {self.name} could not be listed; is there a network?")
         listed = self.says("apt-cache pkgnames")
-        found = {compiler: sorted(int(number) for number in re.findall(rf"^{re.escape(package)}-(\d+)$", listed, re.M)
-                                  if int(number) >= OLDEST[compiler])
-                 for compiler, package in (("g++", "g++"), ("clang++", "clang"))}
-        return found
+        return {compiler: sorted(int(number) for number in re.findall(rf"^{re.escape(package)}-(\d+)$", listed, re.M)
+                                if int(number) >= OLDEST[compiler])
+                for compiler, package in (("g++", "g++"), ("clang++", "clang"))}
 
     def count(self, title):
         """The count that ./dev or ctest printed at the end of a step's log."""
@@ -233,32 +245,33 @@ def matrix(system, whole):
         offered = {"g++": [default], "clang++": offered["clang++"][-1:]}
     wanted = [f"{'clang' if compiler == 'clang++' else compiler}-{version}" for compiler in offered
               for version in offered[compiler]]
-    installed = system.install(*wanted)
+    installed = not wanted or system.install(*wanted)
     if not installed:
         return count + one(installed)
     for compiler, versions in offered.items():
-        good = []
         for version in versions:
-            rows = [build_one(system, f"{compiler}-{version}", standard) for standard in standards[compiler]]
-            count += sum((one(row) for row in rows if row is not None), Count())
-            if False not in rows:
-                good.append(f"{version}{' (no C++26)' if rows[-1] is None else ''}")
-        system.note("GCC" if compiler == "g++" else "Clang", ", ".join(good) or None)
+            for standard in standards[compiler]:
+                succeeded = build_one(system, f"{compiler}-{version}", standard)
+                if succeeded is not None:
+                    count += one(succeeded)
+                    system.note(f"{compiler}-{version} C++{standard}",
+                                system.says(f"{compiler}-{version} {SAYS_VERSION[compiler]}") if succeeded else None)
     return count
 
 
 def headers(system, clang):
     """The headers alone with the oldest clang, which has crashed where others compile."""
     return one(system.install(f"clang-{clang}")
-               and system.run(f"headers by clang++-{clang}", f"clang++-{clang} -std=c++20 {WARNINGS} -Iinclude "
+               and system.run(f"headers by clang++-{clang}", f"clang++-{clang} -std=c++20 {STRICT} -Iinclude "
                                                              "-fsyntax-only tests/smoke/main.cpp"))
 
 
 def build_one(system, compiler, standard):
-    """Whether it succeeded; None if the compiler does not know the standard."""
+    """Whether it succeeded; None if the compiler does not know the standard, or not with the system's libstdc++."""
     title = f"{compiler} C++{standard}"
-    if not system.says(f"{compiler} -std=c++{standard} -E -x c++ /dev/null 2> /dev/null"):
-        say(f"  {compiler} has no C++{standard}")
+    probe = f"echo {shlex.quote(PROBE)} | {compiler} -std=c++{standard} -fsyntax-only -x c++ - 2> /dev/null && echo yes"
+    if not system.says(probe):
+        say(f"  {compiler} has no C++{standard}, or can't compile a std::map in it")
         return None
     build = f"build/{compiler}-{standard}"
     definitions = (f"-DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 "
@@ -267,39 +280,46 @@ def build_one(system, compiler, standard):
     return system.run(title, f"""set -e
 cmake -S . -B {build} -G Ninja {definitions}
 cmake --build {build}
-{compiler} -std=c++{standard} {WARNINGS} -Iinclude tests/smoke/main.cpp {build}/src/libtocsin.a -o {build}/smoke
+{compiler} -std=c++{standard} {STRICT} -Iinclude tests/smoke/main.cpp {build}/src/libtocsin.a -o {build}/smoke
 timeout 60 {build}/smoke | grep 'all well'""")
 
 
 def suites(compiler):
-    """Unit, internal and stress tests with the newest GCC or clang, and the checks of its standard library. Those of
-    libstdc++ are a part of -fhardened."""
+    """Unit, internal and stress tests with the newest GCC or clang, or with those that are chosen."""
     def run(system, whole):
-        version = system.compilers()[compiler][-1]
-        newest = f"{compiler}-{version}"
-        title, folder = f"suites {newest}", f"build/suites-{newest}"
-        if compiler == "g++":
-            checked, flags, wanted = "-O1 -fhardened", "-O1 -fhardened", [newest, "libgtest-dev"]
-        else:
-            checked = f"-O0, libc++ {version}, its hardening mode for debugging"
-            flags = "-O0 -stdlib=libc++ -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_DEBUG"
-            wanted = [f"clang-{version}", f"libc++-{version}-dev", f"libc++abi-{version}-dev", "googletest"]
-        # CMake keeps one ending of precompiled headers for both languages, so both have the same compiler.
-        options = f"-DCMAKE_C_COMPILER={OF_C[compiler]}-{version}"
-        if compiler == "clang++":
-            options += " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
-        installed = system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache")
-        if not installed:
-            return one(installed)
-        succeeded = system.run(title, f"""
+        versions = system.compilers()[compiler]
+        return sum((suites_by(system, compiler, version) for version in (versions if system.chosen else versions[-1:])),
+                   Count())
+    return run
+
+
+def suites_by(system, compiler, version):
+    """The suites with the checks of the standard library. Those of libstdc++ are a part of -fhardened."""
+    name = f"{compiler}-{version}"
+    title, folder = f"suites {name}", f"build/suites-{name}"
+    if compiler == "g++":
+        checked, flags, wanted = "-O1 -fhardened", "-O1 -fhardened", [name, "libgtest-dev"]
+    else:
+        checked = f"-O0, libc++ {version}, its hardening mode for debugging"
+        flags = "-O0 -stdlib=libc++ -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_DEBUG"
+        if version < NOT_EXPERIMENTAL:
+            flags += " -fexperimental-library"
+        wanted = [f"clang-{version}", f"libc++-{version}-dev", f"libc++abi-{version}-dev", "googletest"]
+    # CMake keeps one ending of precompiled headers for both languages, so both have the same compiler.
+    options = f"-DCMAKE_C_COMPILER={OF_C[compiler]}-{version}"
+    if compiler == "clang++":
+        options += " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
+    installed = system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache")
+    if not installed:
+        return one(installed)
+    succeeded = system.run(title, f"""
 {export(compiler_cache(USER))}
-cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={newest} -DCMAKE_CXX_FLAGS_DEBUG='{flags}' {options} &&
+cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={name} -DCMAKE_CXX_FLAGS_DEBUG='{flags}' {options} &&
 cmake --build {folder} --target tocsin_suites -- -k0 &&
 ctest --test-dir {folder} -j {JOBS} --output-on-failure -L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'""")
-        count = counted(succeeded, system.count(title))
-        system.note_count(f"suites by {newest} {checked}", count)
-        return count
-    return run
+    count = counted(succeeded, system.count(title))
+    system.note_count(f"suites by {name} {checked}", count)
+    return count
 
 
 def clone(system, whole):
@@ -350,26 +370,56 @@ def versions(system):
     return ", ".join(f"{name} {system.says(command)}" for name, command in parts.items())
 
 
-def run(names, only=None, whole=True):
-    """Runs the steps in these systems. `only` is a regular expression for 'SYSTEM STEP', which can also name steps that
-    otherwise are not run."""
+# Of all steps, those of which --compiler chooses a part; without -R, the first.
+BY_COMPILER = ("matrix", "suites-gcc", "suites-clang")
+
+
+def plan(names, only, whole, chosen):
+    """The names of the steps to run, by system. `only` is a regular expression for 'SYSTEM STEP', which can also name
+    steps that otherwise are not run."""
+    possible = BY_COMPILER if chosen else [*STEPS, *SLOW, *NAMED]
+    usual = BY_COMPILER[:1] if chosen else [*STEPS, *(SLOW if whole else ())]
+    planned = {name: [step for step in possible if (re.search(only, f"{name} {step}") if only else step in usual)]
+               for name in names}
+    if not any(planned.values()):
+        raise Refusal(f"-R `{only}` fits no SYSTEM STEP; systems: {', '.join(names)}; steps: {', '.join(possible)}")
+    return {name: steps for name, steps in planned.items() if steps}
+
+
+def check_chosen(chosen, systems):
+    """Refuses a compiler that none of the systems offers, and says which of them offers only others."""
+    offered = {system.name: [f"{compiler}-{version}" for compiler, versions in system.offered().items()
+                             for version in versions] for system in systems}
+    choices = sorted({name for each in offered.values() for name in each}, key=by_version)
+    for name in chosen:
+        if name not in choices:
+            raise Refusal(unknown("compiler", name, choices))
+        for system, names in offered.items():
+            if name not in names:
+                say(f" {system} does not offer {name}")
+
+
+def run(names, only=None, whole=True, chosen=()):
+    """Runs the steps in these systems; by the chosen compilers alone, if any are."""
+    planned = plan(names, only, whole, chosen)
     if os.geteuid() != 0:
         raise Refusal("debootstrap and chroot, which make and enter an empty system, must be started as root")
     needs.provide([needs.DEBOOTSTRAP])
-    count = Count()
-    for name in names:
-        usual = {**STEPS, **SLOW} if whole else STEPS
-        steps = {step: function for step, function in {**STEPS, **SLOW, **NAMED}.items()
-                 if (re.search(only, f"{name} {step}") if only else step in usual)}
-        if not steps:
-            continue
-        system = System(name, SUITES[name])
+    count, systems = Count(), []
+    for name in planned:
+        system = System(name, SUITES[name], tuple(chosen))
         say(f" {name} ({system.suite}):")
-        if not system.make():
+        if system.make():
+            systems.append(system)
+        else:
             count += Count(failed=1, failures=[Failure(f"{name}: debootstrap")])
-            continue
-        for step, function in steps.items():
-            count += function(system, whole)
+    if chosen and systems:
+        check_chosen(chosen, systems)
+    steps = {**STEPS, **SLOW, **NAMED}
+    for system in systems:
+        say(f" {system.name}: {', '.join(planned[system.name])}")
+        for step in planned[system.name]:
+            count += steps[step](system, whole)
         note_result(system)
     if whole and not count.failed:
         write_table()
@@ -387,6 +437,27 @@ def note_result(system):
     path.write_text(json.dumps(now, indent=1))
 
 
+def by_version(compiler):
+    family, version = compiler.rsplit("-", 1)
+    return family != "g++", int(version)
+
+
+def compilers_together(passed):
+    """What passed, where the compilers that built in the same standards are one entry: the last."""
+    built, others = {}, {}
+    for step, text in passed.items():
+        found = re.fullmatch(r"(\S+) (C\+\+\d+)", step)
+        if found:
+            built.setdefault(found[1], {})[found[2]] = text
+        else:
+            others[step] = text
+    alike = {}
+    for compiler in sorted(built, key=by_version):
+        standards = ", ".join(sorted(built[compiler]))
+        alike.setdefault(standards, []).append(f"{compiler} ({max(built[compiler].values())})")
+    return {**others, **{", ".join(names): standards for standards, names in alike.items()}}
+
+
 def table():
     rows = ["| system, day | versions | passed |", "| --- | --- | --- |"]
     for path in (FOLDER / f"{name}.json" for name in SUITES):
@@ -395,7 +466,7 @@ def table():
         name, result = path.stem, json.loads(path.read_text())
         if not result["passed"]:
             continue
-        passed = "; ".join(f"{step}: {text}" for step, text in result["passed"].items())
+        passed = "; ".join(f"{step}: {text}" for step, text in compilers_together(result["passed"]).items())
         rows.append(f"| {name}, {result['date']} | {result['versions']} | {passed} |")
     return "\n".join(rows) + "\n"
 

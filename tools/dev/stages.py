@@ -171,6 +171,7 @@ class Stage:
     run: object  # called with a regular expression for the names of cases, or None for all
     when: str = "usual"  # what runs it: `./dev test` and CI ("usual"), CI alone ("ci"), only its name ("named")
     has_cases: bool = True
+    has_compilers: bool = False  # also takes a list of compilers, of which an empty one stands for all
 
 
 def in_ci(about, run):
@@ -242,9 +243,10 @@ STAGES = {
                         compilers.run),
     "debian-13": in_ci("an empty Debian 13: README's commands, the libraries by two compilers; five minutes, as root",
                         lambda only: distributions.run(["debian-13"], only, whole=False)),
-    "distributions": seldom("empty Debian 13 and the newest: README's commands, every compiler, the suites; hours, as root "
-                            "(-R 'SYSTEM STEP': also tsan, asan, lab ...)",
-                            lambda only: distributions.run(distributions.SUITES, only)),
+    "distributions": Stage("empty Debian 13 and the newest: README's commands, every compiler, the suites; hours, as root "
+                           "(-R 'SYSTEM STEP': also tsan, asan, lab ...; --compiler: one of them)",
+                           lambda only, compilers: distributions.run(distributions.SUITES, only, chosen=compilers),
+                           when="named", has_compilers=True),
     "builds": seldom("macOS, FreeBSD and OpenBSD: the library and the smoke test, linked",
                      workflows(BUILDS, needs.FOR_TARGETS, needs.provide_zig)),
     "musl": seldom("unit, internal and stress tests on Linux with musl",
@@ -256,7 +258,7 @@ STAGES = {
 }
 
 
-def run(names, only=None, minutes=float("inf")):
+def run(names, only=None, minutes=float("inf"), compilers=()):
     """Runs these stages, and begins none after so many minutes; prints how each came out. Returns the whole count."""
     rows = []
     first = time.monotonic()
@@ -266,7 +268,8 @@ def run(names, only=None, minutes=float("inf")):
             break
         say(f"{name}: {STAGES[name].about}")
         began = time.monotonic()
-        rows.append((name, STAGES[name].run(only), time.monotonic() - began))
+        chosen = [compilers] if STAGES[name].has_compilers else []
+        rows.append((name, STAGES[name].run(only, *chosen), time.monotonic() - began))
     total = sum((count for _, count, _ in rows), Count())
     say(f"\n{'stage':<14} {'seconds':>8} {'passed':>7} {'failed':>7} {'skipped':>8}")
     for name, count, seconds in rows:

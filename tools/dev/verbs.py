@@ -67,6 +67,9 @@ def test(arguments):
                          "runs")
     options.add_argument("--list", action="store_true", help="what stages there are")
     options.add_argument("-R", dest="only", metavar="REGEX", help="only cases whose names match, as of ctest")
+    options.add_argument("--compiler", dest="compilers", action="append", default=[], metavar="NAME",
+                         help="only this compiler, g++-14 or clang++-18, of those of a stage that takes every one it "
+                         "finds: `distributions`, whose step `matrix` alone runs unless -R names others; may be repeated")
     options.add_argument("--minutes", type=float, default=float("inf"), metavar="N",
                          help="begin no stage after this time, and name those left out; default: no limit")
     given = options.parse_args(arguments)
@@ -84,9 +87,14 @@ def test(arguments):
             return refuse(f"test: {unknown('stage', name, ['usual', 'ci', *stages.STAGES])}")
         if given.only and not stages.STAGES[name].has_cases:
             return refuse(f"test: the stage `{name}` has no cases to choose from by -R")
+        if given.compilers and not stages.STAGES[name].has_compilers:
+            return refuse(f"test: the stage `{name}` has no compilers to choose from by --compiler")
+    for compiler in given.compilers:
+        if not re.fullmatch(r"(g|clang)\+\+-\d+", compiler):
+            return refuse(f"test: --compiler takes a name like g++-14 or clang++-18, not `{compiler}`")
     require_writable()
     needs.provide_for_build()
-    total = stages.run(names, given.only, given.minutes)
+    total = stages.run(names, given.only, given.minutes, given.compilers)
     return 1 if total.failed or not total.passed else 0
 
 
