@@ -2,6 +2,9 @@
 // For tests of objects that processes share: memory for one, facts to wait for, and children that are killed.
 #pragma once
 
+#include "facts.hpp"
+#include "sanitizer.hpp"
+
 #include <tocsin/shared_memory.hpp>
 
 #include <gtest/gtest.h>
@@ -75,9 +78,11 @@ bool comes_true(Fact fact) {
     return true;
 }
 
-// Runs a function in a child process, which then ends.
+// Runs a function in a child process, which then ends. Under AddressSanitizer all other threads sleep at the moment of
+// the fork (ending_of_child() in child.hpp says why).
 template <class Function>
 pid_t in_child(Function function) {
+    if (support::address_sanitizer) support::until_others_sleep();
     const pid_t child = ::fork();
     if (child != 0) return child;
     function();
