@@ -3,28 +3,28 @@
 //
 // State of a shared_auto_reset_event: src/core/shared/token_queue.cpp. Here is the shared_manual_reset_event.
 //
-// State: one word. Its lowest bit is on while the event is set. `sleepers` is on if a thread may have begun to sleep
-// since the last reset. The other bits count the *rounds*: each reset of a set event begins the next one. (The word
-// stands where other objects have their tickets.)
+// State: one word. Its lowest bit is on while the event is set. `shared_sleepers` is on if a thread may have begun to
+// sleep since the last reset. The other bits count the *rounds*: each reset of a set event begins the next one. (The
+// word stands where other objects have their tickets.)
 //
 // Invariants
 //   shared_event-1  A wait that began in round r has been released if the event is set, or if the round is not r any
 //       more: only a reset of a set event ends a round. So nobody needs to know who waits, and set(); reset() releases
 //       all who waited. (The count wraps around after 2^30 resets. A thread would have to be held up for that long
 //       between two of its instructions to take the same number for the same round.)
-//   shared_event-2  A thread sleeps only on a word with `sleepers` and without the lowest bit. A set of such a word is
-//       one system call, FUTEX_WAKE_OP, which turns the bit on and wakes all sleepers in one step.
+//   shared_event-2  A thread sleeps only on a word with `shared_sleepers` and without the lowest bit. A set of such a
+//       word is one system call, FUTEX_WAKE_OP, which turns the bit on and wakes all sleepers in one step.
 //
 // No lost wake-up: a thread falls asleep only if the word is what it saw, and every set and reset changes the word. A
-// set that sees no `sleepers` is an exchange, which fails if a thread turns `sleepers` on meanwhile.
+// set that sees no `shared_sleepers` is an exchange, which fails if a thread turns `shared_sleepers` on meanwhile.
 //
 // Death: no thread has anything in hand. A set happens as a whole or not at all (dies-4 in shared_futex.hpp), and the
-// kernel forgets a sleeper that dies. `sleepers` may stay on: then one set more makes the system call. (Where the
-// kernel has no FUTEX_WAKE_OP, as in some emulators, there are two steps, and a kill between them leaves sleepers
+// kernel forgets a sleeper that dies. `shared_sleepers` may stay on: then one set more makes the system call. (Where
+// the kernel has no FUTEX_WAKE_OP, as in some emulators, there are two steps, and a kill between them leaves sleepers
 // asleep.)
 //
-// Looks: before a thread sleeps, it may look for a moment, without and then with `sleepers` (spinner.cpp). It has begun
-// to wait by then: the round decides, as it does for one that sleeps.
+// Looks: before a thread sleeps, it may look for a moment, without and then with `shared_sleepers` (spinner.cpp). It
+// has begun to wait by then: the round decides, as it does for one that sleeps.
 //
 // Memory order
 //   [gate]  A set releases, also if the event is set already. Whoever passes acquires. The reset is both: a thread that
@@ -43,11 +43,10 @@ namespace tocsin::detail {
 namespace {
 
 wait_status wait_for_gate(shared_header& header, const deadline& until, const stop_token* token) {
-    constexpr std::uint32_t set_bit = 0b01, sleepers = 0b10, round = 0b100;
     atomic<std::uint32_t>& word = header.tickets;
     std::uint32_t seen = word.load(std::memory_order_acquire);  // [gate]
-    const std::uint32_t first = seen / round;
-    const auto released = [&] { return (seen & set_bit) != 0 || seen / round != first; };
+    const std::uint32_t first = seen / shared_round;
+    const auto released = [&] { return (seen & shared_set) != 0 || seen / shared_round != first; };
     if (released()) return wait_status::signaled;
     if (token != nullptr && token->stop_requested()) return wait_status::stopped;
     if (until.which() == deadline::clock::passed) return wait_status::timed_out;
@@ -62,12 +61,12 @@ wait_status wait_for_gate(shared_header& header, const deadline& until, const st
     const core::shared_stop stop(token);
     for (;;) {
         if (released()) return wait_status::signaled;
-        if ((seen & sleepers) == 0 &&
-            !word.compare_exchange_weak(seen, seen | sleepers, std::memory_order_acquire,
+        if ((seen & shared_sleepers) == 0 &&
+            !word.compare_exchange_weak(seen, seen | shared_sleepers, std::memory_order_acquire,
                                         std::memory_order_acquire))  // [gate]
             continue;
         if (looks.while_parked(look)) return wait_status::signaled;
-        core::sleep_list words({.narrow = &word, .expected = seen | sleepers});
+        core::sleep_list words({.narrow = &word, .expected = seen | shared_sleepers});
         words.add_stop(stop);
         const platform::shared_sleep how = words.sleep(until);
         seen = word.load(std::memory_order_acquire);  // [gate]

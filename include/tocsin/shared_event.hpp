@@ -63,9 +63,10 @@ public:
     void set() noexcept {
         std::uint32_t seen = word().load(std::memory_order_relaxed);  // no order: the exchange decides
         for (;;) {
-            if ((seen & (set_bit | sleepers)) == sleepers) return detail::shared_gate_set_slow(header_);
+            if ((seen & (detail::shared_set | detail::shared_sleepers)) == detail::shared_sleepers)
+                return detail::shared_gate_set_slow(header_);
             // [gate] with the acquire of whoever passes, also if the event is set already
-            if (word().compare_exchange_weak(seen, seen | set_bit, std::memory_order_release,
+            if (word().compare_exchange_weak(seen, seen | detail::shared_set, std::memory_order_release,
                                              std::memory_order_relaxed))
                 return;
         }
@@ -74,16 +75,19 @@ public:
     // Makes the event unset. Threads that have been released stay released. Cost: one read-modify-write.
     void reset() noexcept {
         std::uint32_t seen = word().load(std::memory_order_relaxed);  // no order: the exchange decides
+        const auto next = [&seen] {
+            return (seen & ~(detail::shared_set | detail::shared_sleepers)) + detail::shared_round;
+        };
         // [gate] acquires what the sets that it undoes have published, and releases for those who find the next round
-        while ((seen & set_bit) != 0 &&
-               !word().compare_exchange_weak(seen, (seen & ~(set_bit | sleepers)) + round,
-                                             std::memory_order_acq_rel, std::memory_order_relaxed)) {
+        while ((seen & detail::shared_set) != 0 &&
+               !word().compare_exchange_weak(seen, next(), std::memory_order_acq_rel,
+                                             std::memory_order_relaxed)) {
         }
     }
 
     // Whether the event is set right now. Cost: one load.
     [[nodiscard]] bool is_set() const noexcept {
-        return (word().load(std::memory_order_acquire) & set_bit) != 0;  // [gate]
+        return (word().load(std::memory_order_acquire) & detail::shared_set) != 0;  // [gate]
     }
     [[nodiscard]] bool try_wait() const noexcept { return is_set(); }
 
@@ -96,8 +100,6 @@ public:
 
 private:
     friend detail::shared_waits<shared_manual_reset_event>;
-    // Of the word: src/shared_event.cpp.
-    static constexpr std::uint32_t set_bit = 0b01, sleepers = 0b10, round = 0b100;
 
     wait_status wait_with(const deadline& until, const stop_token* stop) {
         return is_set() ? wait_status::signaled : detail::shared_gate_wait(header_, until, stop);

@@ -238,10 +238,9 @@ PyObject* offset_of(PyObject* self, void*) {
 // Whether a call that gives may have to wake somebody. The layout is that of shared_layout.hpp. This decides only
 // whether the interpreter's lock is given up meanwhile.
 bool may_wake(shared_manual_reset_event& event) noexcept {
-    constexpr std::uint32_t sleepers = 0b10;  // shared_event.hpp
     // no order: a hint
     return (reinterpret_cast<detail::shared_header&>(event).tickets.load(std::memory_order_relaxed) &
-            sleepers) != 0;
+            detail::shared_sleepers) != 0;
 }
 template <class Object>
 bool may_wake(Object& object) noexcept {

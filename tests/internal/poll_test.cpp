@@ -436,7 +436,7 @@ TEST(LinuxPoller, CountsTheTimeForWhichItIsStoppedWhereTheCallWithMillisecondsIs
     const bool begins = read(begun[0], &byte, 1) == 1;
     close(begun[0]);
     if (begins) {
-        std::this_thread::sleep_for(50ms);  // no fact to wait for: another process falls asleep
+        support::until("the child sleeps", [child] { return support::is_asleep(child); });
         kill(child, SIGSTOP);
         std::this_thread::sleep_until(end + 50ms);  // no fact to wait for: time passes
         kill(child, SIGCONT);

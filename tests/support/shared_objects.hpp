@@ -2,6 +2,7 @@
 // For tests of objects that processes share: memory for one, facts to wait for, and children that are killed.
 #pragma once
 
+#include "child.hpp"
 #include "facts.hpp"
 #include "sanitizer.hpp"
 
@@ -12,8 +13,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -23,6 +22,8 @@
 #include <unistd.h>
 
 namespace shared_objects {
+
+using support::is_asleep;
 
 // One object in shared memory, and a page of flags for the test's own use.
 template <class Object>
@@ -99,19 +100,6 @@ inline int end_of(pid_t child) {
 inline void kill_now(pid_t child) {
     ::kill(child, SIGKILL);
     (void)end_of(child);
-}
-
-// Whether the child's only thread sleeps in the kernel.
-inline bool is_asleep(pid_t child) {
-    char path[40];
-    std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(child));
-    std::FILE* const file = std::fopen(path, "r");
-    if (file == nullptr) return false;
-    char text[512] = {};
-    (void)!std::fread(text, 1, sizeof text - 1, file);
-    std::fclose(file);
-    const char* const name_end = std::strrchr(text, ')');
-    return name_end != nullptr && name_end[1] != '\0' && name_end[2] == 'S';
 }
 
 }  // namespace shared_objects

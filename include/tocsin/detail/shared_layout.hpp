@@ -32,6 +32,9 @@ struct alignas(64) shared_header {
     unsigned char reserved[48] = {};
 };
 
+// The word of a manual-reset event (src/shared_event.cpp): it is set, a thread may have begun to sleep, a round.
+inline constexpr std::uint32_t shared_set = 0b01, shared_sleepers = 0b10, shared_round = 0b100;
+
 struct alignas(64) shared_slot {
     atomic<std::uint64_t> word{0};
     atomic<std::uint32_t> owner{0};
