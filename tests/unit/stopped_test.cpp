@@ -42,9 +42,10 @@ int idle_descriptor() {
     return pipe(ends) == 0 ? ends[0] : -1;
 }
 
+// Not before `at`: the steady clock is read first, so a delay between the two looks only makes it later.
 deadline on_system_clock(steady_clock::time_point at) {
-    return std::chrono::time_point_cast<system_clock::duration>(system_clock::now() +
-                                                                (at - steady_clock::now()));
+    const auto left = at - steady_clock::now();
+    return std::chrono::ceil<system_clock::duration>(system_clock::now() + left);
 }
 
 // A clock of a user.

@@ -19,7 +19,7 @@ DWORD WINAPI ThreadProc(LPVOID lpParam) {
         switch (dwWaitResult) {
             case WAIT_OBJECT_0: {
                 LONG inside = InterlockedIncrement(&gInside);
-                LONG most = gMost;
+                LONG most = InterlockedCompareExchange(&gMost, 0, 0);
                 while (inside > most) {
                     LONG seen = InterlockedCompareExchange(&gMost, inside, most);
                     if (seen == most) break;
