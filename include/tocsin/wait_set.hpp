@@ -190,7 +190,8 @@ public:
     // poll it: the set alone reads, writes and closes it. Returns the same descriptor until the set is destroyed. Any
     // thread may call descriptor(). The first call opens four descriptors, and two more if the set has had no
     // descriptor as a member. Costs from then on: one or two system calls more for each wait that leaves nothing
-    // behind; one for a set() or release() of a member after such a wait; and one if the first timer has changed.
+    // behind, and another while a timer on the system clock is armed; one for a set() or release() of a member after
+    // such a wait; and one if the first timer has changed.
     // Throws std::system_error: EMFILE, ENFILE or ENOMEM, or std::errc::operation_not_supported except on Linux with
     // epoll. There a wait_set and a foreign loop need a thread each. Throws std::bad_alloc.
     [[nodiscard]] TOCSIN_API int descriptor();

@@ -2,6 +2,7 @@
 // What src/platform/poller/poller.hpp promises of poll sets, for every backend that builds on this machine.
 #include "child.hpp"
 #include "facts.hpp"
+#include "platform/poller/readable_flag.hpp"
 #include "pollers.hpp"
 #include "random.hpp"
 #include "refused_calls.hpp"
@@ -26,6 +27,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #if defined(__linux__)
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #endif
 
@@ -387,6 +389,36 @@ TEST(LinuxPoller, AWaitInASetFailsWhereBothCallsAreRefused) {
     });
     if (ending == "exit code 77") GTEST_SKIP() << "this system permits no filters of system calls";
     EXPECT_EQ(ending, "");
+}
+
+// If somebody sets the system clock back after a deadline has passed, and before the loop looks, the same deadline is
+// set once more. A loop that reports only changes must hear of it again. (Here nobody sets the clock back. So the
+// deadline has passed when it is set again, and the loop hears of it at once.)
+TEST(LinuxPoller, ADeadlineOnTheSystemClockThatIsSetAgainIsAChangeAgain) {
+    const auto set = open_set<linux_poller>();
+    platform::readable_flag flag;
+    ASSERT_EQ(flag.open(), 0);
+    int error = -1;
+    const auto view = set->open_view(flag.descriptor(), error);
+    ASSERT_EQ(error, 0);
+    const owned loop(epoll_create1(EPOLL_CLOEXEC));
+    epoll_event asked{.events = EPOLLIN | EPOLLET, .data = {.u64 = 0}};
+    ASSERT_EQ(epoll_ctl(loop, EPOLL_CTL_ADD, view->descriptor(), &asked), 0);
+    const auto changes_within = [&](int milliseconds) {
+        epoll_event found;
+        return epoll_wait(loop, &found, 1, milliseconds);
+    };
+    const deadline soon = std::chrono::system_clock::now() + 5ms;
+    for (int round = 0; round != 3; ++round) {
+        EXPECT_EQ(view->set_deadlines(deadline::never(), soon), 0);
+        EXPECT_EQ(changes_within(10'000), 1) << round;
+        EXPECT_EQ(changes_within(0), 0) << round;
+    }
+    const deadline late = std::chrono::system_clock::now() + 1h;
+    for (int round = 0; round != 3; ++round) {
+        EXPECT_EQ(view->set_deadlines(deadline::never(), late), 0);
+        EXPECT_EQ(changes_within(0), 0) << round;
+    }
 }
 
 TEST(LinuxPoller, AWaitInASetIsOneSystemCall) {

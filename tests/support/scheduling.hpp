@@ -2,8 +2,11 @@
 // How threads of this process are scheduled on Linux, and how a thread makes itself slow.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <thread>
@@ -39,6 +42,18 @@ struct scheduling {
     int processors = 0;
     long slack = 0;  // in nanoseconds; 0 if the system does not tell it of another thread
 };
+
+// Whether a thread blocks all of these signals.
+inline bool blocks(pid_t thread, std::initializer_list<int> signals) {
+    std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+    for (std::string line; std::getline(status, line);) {
+        if (!line.starts_with("SigBlk:")) continue;
+        const std::uint64_t blocked = std::stoull(line.substr(7), nullptr, 16);
+        return std::all_of(signals.begin(), signals.end(),
+                           [&](int each) { return (blocked >> (each - 1) & 1) != 0; });
+    }
+    return false;
+}
 
 inline void slow_down() {
     prctl(PR_SET_TIMERSLACK, 2'000'000'000ul, 0, 0, 0);

@@ -3,6 +3,7 @@
 // thread was when the library was loaded, whatever the thread has whose wait starts them. Each case runs in a child
 // process, which has no background threads yet.
 #include "child.hpp"
+#include "facts.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
 #include "scheduling.hpp"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -95,6 +97,38 @@ TEST(BackgroundThreads, HaveATimerSlackOfTheirOwn) {
                   return std::chrono::steady_clock::now() - begin < 1s ? 0 : 1;
               }),
               "");
+}
+
+// So the handlers of the program's signals run in its own threads. (With which mask a background thread resumes
+// coroutines: tests/unit/signals_and_errno_test.cpp.)
+TEST(BackgroundThreads, BlockAllSignalsWhileTheyWait) {
+    if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+    const auto ending = support::ending_of_child([] {
+        sigset_t none;
+        sigemptyset(&none);
+        pthread_sigmask(SIG_SETMASK, &none, nullptr);
+        const std::set<pid_t> before = threads_of_this_process();
+        auto_reset_event event;
+        int ends[2];
+        if (pipe(ends) != 0) return 1;
+        const auto until = [&](auto when) -> task { co_await tocsin::async_wait({.until = when}, event); };
+        const task steady = until(std::chrono::steady_clock::now() + 1h);
+        const task system = until(std::chrono::system_clock::now() + 1h);
+        const task polls = [](int descriptor) -> task {
+            co_await tocsin::async_wait(tocsin::readable(descriptor));
+        }(ends[0]);
+        const auto dog = tocsin::report_waits_longer_than(1h, [](const tocsin::parked_wait&) {});
+        int others = 0;
+        for (const pid_t each : threads_of_this_process()) {
+            if (before.contains(each)) continue;
+            ++others;
+            support::until_asleep(each);
+            if (!support::blocks(each, {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGIO}))
+                return 2;
+        }
+        _exit(others == 4 ? 0 : 3);
+    });
+    EXPECT_EQ(ending, "");
 }
 
 TEST(BackgroundThreads, DoNotIncludeAHandlerThreadWhichInherits) {

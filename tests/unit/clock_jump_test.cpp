@@ -9,14 +9,21 @@
 
 #include <tocsin/address.hpp>
 #include <tocsin/await.hpp>
+#include <tocsin/barrier.hpp>
 #include <tocsin/boot_clock.hpp>
+#include <tocsin/channel.hpp>
 #include <tocsin/coalescer.hpp>
+#include <tocsin/condition.hpp>
 #include <tocsin/driver.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/fd.hpp>
 #include <tocsin/group_commit.hpp>
+#include <tocsin/handler_thread.hpp>
+#include <tocsin/latch.hpp>
 #include <tocsin/operation.hpp>
+#include <tocsin/semaphore.hpp>
 #include <tocsin/wait.hpp>
+#include <tocsin/wait_group.hpp>
 #include <tocsin/wait_set.hpp>
 #include <tocsin/word_lock.hpp>
 
@@ -24,8 +31,24 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <fstream>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <vector>
+
+#if defined(__linux__)
+#include "child.hpp"
+#include "sanitizer.hpp"
+#include "shared_objects.hpp"
+
+#include <tocsin/shared_event.hpp>
+#include <tocsin/shared_lock.hpp>
+#include <tocsin/shared_semaphore.hpp>
+
+#include <sched.h>
+#endif
 
 #if TOCSIN_ON_POSIX
 #include <unistd.h>
@@ -70,6 +93,88 @@ std::vector<form> forms() {
              threads.join();
              lock.unlock();
              return !taken;
+         }},
+        {"semaphore",
+         [] {
+             tocsin::counting_semaphore<> none(0);
+             return !none.try_acquire_until(in_an_hour);
+         }},
+        {"latch",
+         [] {
+             tocsin::latch closed(1);
+             return timed_out(closed.wait_until(in_an_hour));
+         }},
+        {"wait_group",
+         [] {
+             tocsin::wait_group jobs;
+             jobs.add();
+             const auto how = jobs.wait_until(in_an_hour);
+             jobs.done();
+             return timed_out(how);
+         }},
+        {"barrier",
+         [] {
+             tocsin::barrier<> two(2);
+             const auto token = two.arrive();
+             const auto how = two.wait_until(token, in_an_hour);
+             (void)two.arrive();
+             return timed_out(how);
+         }},
+        {"condition",
+         [] {
+             tocsin::condition changed;
+             std::mutex mutex;
+             std::unique_lock lock(mutex);
+             return changed.wait_until(lock, in_an_hour) == std::cv_status::timeout;
+         }},
+        {"condition: any",
+         [] {
+             tocsin::condition changed;
+             std::mutex mutex;
+             std::unique_lock lock(mutex);
+             return timed_out(changed.wait_any(lock, {.until = in_an_hour}, never).status);
+         }},
+        {"channel: receive",
+         [] {
+             tocsin::channel<int> empty(1);
+             return empty.receive_until(in_an_hour).status() == tocsin::channel_status::timed_out;
+         }},
+        {"channel: send",
+         [] {
+             tocsin::channel<int> full(0);
+             return full.send_until(7, in_an_hour) == tocsin::channel_status::timed_out;
+         }},
+        {"group commit",
+         [] {
+             auto_reset_event flushing;
+             auto_reset_event go_on;
+             tocsin::group_commit<int> commit([&](const auto&) {
+                 flushing.set();
+                 go_on.wait();
+             });
+             thread_group threads;
+             threads.start("leads", [&] { (void)commit.submit(1); });
+             flushing.wait();
+             int late = 2;
+             const auto how = commit.submit({.until = in_an_hour}, late);
+             go_on.set();
+             threads.join();
+             return how == tocsin::commit_status::timed_out;
+         }},
+        {"handler thread",
+         [] {
+             auto_reset_event busy;
+             auto_reset_event go_on;
+             tocsin::handler_thread handler({.capacity = 1, .on_exception = {}});
+             handler.post([&] {
+                 busy.set();
+                 go_on.wait();
+             });
+             busy.wait();
+             handler.post([] {});
+             const auto how = handler.post_until([] {}, in_an_hour);
+             go_on.set();
+             return how == tocsin::post_status::timed_out;
          }},
         {"any: deadline", [] { return timed_out(wait_any({.until = in_an_hour}, never, other).status); }},
         {"any: timer", [] { return wait_any(never, tocsin::at(in_an_hour)).index == 1; }},
@@ -170,6 +275,36 @@ std::vector<form> forms() {
              return ended;
          }},
     };
+#if defined(__linux__)
+    all.push_back({"shared event", [] {
+                       const shared_objects::placed<tocsin::shared_auto_reset_event> event;
+                       return timed_out(event->wait_until(in_an_hour));
+                   }});
+    all.push_back({"shared gate", [] {
+                       const shared_objects::placed<tocsin::shared_manual_reset_event> gate;
+                       return timed_out(gate->wait_until(in_an_hour));
+                   }});
+    all.push_back({"shared semaphore", [] {
+                       const shared_objects::placed<tocsin::shared_semaphore> none;
+                       return !none->try_acquire_until(in_an_hour);
+                   }});
+    all.push_back({"shared lock", [] {
+                       const shared_objects::placed<tocsin::shared_lock> lock;
+                       bool taken = true;
+                       if (lock->lock() != tocsin::lock_status::acquired) return false;
+                       thread_group threads;
+                       threads.start("tries", [&] {
+                           taken = lock->try_lock_until(in_an_hour) != tocsin::lock_status::timed_out;
+                       });
+                       threads.join();
+                       lock->unlock();
+                       return !taken;
+                   }});
+    all.push_back({"any: shared event", [] {
+                       const shared_objects::placed<tocsin::shared_auto_reset_event> event;
+                       return wait_any(*event, tocsin::at(in_an_hour)).index == 1;
+                   }});
+#endif
 #if TOCSIN_ON_POSIX
     all.push_back({"any: descriptor", [] {
                        int ends[2];
@@ -240,5 +375,27 @@ TEST(BootClock, IsSteadyAndPassesADeadline) {
     EXPECT_EQ(wait_any(never, tocsin::at(in_a_moment)).index, 1u);
     EXPECT_GE(tocsin::boot_clock::now(), in_a_moment);
 }
+
+#if defined(__linux__) && defined(CLONE_NEWTIME)
+// In a namespace of times in which CLOCK_BOOTTIME is an hour further on, it is as if the machine had been suspended for
+// an hour. (In the process that makes the namespace it holds for children only.)
+TEST(BootClock, CountsATimeThatTheSteadyClockLeavesOut) {
+    constexpr int not_permitted = 77;
+    const auto ahead = [] {
+        return tocsin::boot_clock::now().time_since_epoch() - steady_clock::now().time_since_epoch();
+    };
+    const auto before = ahead();
+    const auto ending = support::ending_of_child([&] {
+        if (::unshare(CLONE_NEWTIME) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0)
+            return not_permitted;
+        if (!(std::ofstream("/proc/self/timens_offsets") << "boottime 3600 0\n" << std::flush))
+            return not_permitted;
+        const auto of_child = support::ending_of_child([&] { return ahead() - before > 59min ? 0 : 1; });
+        return of_child.empty() ? 0 : 1;
+    });
+    if (ending == "exit code 77") GTEST_SKIP() << "this system permits no namespace of times";
+    EXPECT_EQ(ending, "");
+}
+#endif
 
 }  // namespace

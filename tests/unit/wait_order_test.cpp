@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which order a wait looks at its sources, and when it looks at its stop token: `order` and `stop_first` of the
 // limits (limits.hpp).
+#define TOCSIN_EXECUTION_OWN  // also where stdexec is installed
+
 #include "posix.hpp"
 #include "task.hpp"
 
@@ -19,6 +21,7 @@
 
 #include <array>
 #include <chrono>
+#include <exception>
 #include <mutex>
 #include <stop_token>
 
@@ -128,6 +131,62 @@ TEST(FairOrder, HoldsForCoroutinesAndOperations) {
     wait.start({});
     wait.start({});
     EXPECT_EQ(taken[0], 2) << "new limits: as listed";
+}
+
+TEST(FairOrder, HoldsForConditions) {
+    manual_reset_event a(true);
+    manual_reset_event b(true);
+    tocsin::condition changed;
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::array<int, 3> taken{};
+    for (int i = 0; i != rounds; ++i)
+        ++taken[changed.wait_any(lock, {.order = wait_order::fair}, a, b).index];
+    EXPECT_EQ(taken[0], 0) << "nobody was notified";
+    EXPECT_GT(taken[1], 0);
+    EXPECT_GT(taken[2], 0);
+}
+
+// Keeps the result. The waits below end inside start().
+struct result_receiver {
+    using receiver_concept = tocsin::execution::receiver_tag;
+
+    void set_value(any_result how) && noexcept { *to = how; }
+    void set_value(wait_status how) && noexcept { *to = {how}; }
+    void set_error(const std::exception_ptr&) && noexcept { ADD_FAILURE(); }
+    void set_stopped() && noexcept { ADD_FAILURE() << "by a receiver that has no stop token"; }
+
+    any_result* to;
+};
+template <class Sender>
+any_result result_of(const Sender& sender) {
+    any_result result{wait_status::timed_out};
+    auto state = tocsin::execution::connect(sender, result_receiver{&result});
+    tocsin::execution::start(state);
+    return result;
+}
+
+TEST(FairOrder, HoldsForSenders) {
+    manual_reset_event a(true);
+    manual_reset_event b(true);
+    const auto either = tocsin::as_sender({.order = wait_order::fair}, a, b);
+    std::array<int, 2> taken{};
+    for (int i = 0; i != rounds; ++i) ++taken[result_of(either).index];
+    EXPECT_GT(taken[0], 0);
+    EXPECT_GT(taken[1], 0);
+}
+
+TEST(StopFirst, EndsThoseOfSenders) {
+    std::stop_source stop;
+    auto_reset_event ready(true);
+    const auto any = tocsin::as_sender({.stop = stop.get_token(), .stop_first = true}, ready);
+    const auto all = tocsin::as_sender_all({.stop = stop.get_token(), .stop_first = true}, ready);
+    EXPECT_EQ(result_of(any).index, 0u) << "not requested yet";
+    ready.set();
+    stop.request_stop();
+    EXPECT_EQ(result_of(any).status, wait_status::stopped);
+    EXPECT_EQ(result_of(all).status, wait_status::stopped);
+    EXPECT_TRUE(ready.is_set()) << "nothing was taken";
 }
 
 TEST(StopFirst, EndsWaitsWhoseSourcesAreReady) {

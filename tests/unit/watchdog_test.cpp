@@ -8,6 +8,8 @@
 
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/operation.hpp>
+#include <tocsin/wait_set.hpp>
 #include <tocsin/watchdog.hpp>
 #include <tocsin/word_lock.hpp>
 
@@ -19,6 +21,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -78,18 +81,66 @@ private:
     auto_reset_event one_more_;
 };
 
-// Some of these waits begin within one tick of the coarse clock that waits of coroutines read.
+// "Once for each wait", however soon one wait follows the other. Waits of coroutines and operations read a coarse
+// clock, and some of them begin within one tick of it.
+constexpr int waits_in_a_row = 40;
+
+// Ends each wait for the event that it reports.
+tocsin::wait_watchdog end_what_is_reported(auto_reset_event& event) {
+    return tocsin::report_waits_longer_than(1ms, [&event](const parked_wait& wait) {
+        if (wait.address == &event) event.set();
+    });
+}
+void until_each_is_reported(const std::atomic<int>& turns) {
+    support::until("each wait is reported, and so ends", [&] { return turns == waits_in_a_row; });
+}
+
 TEST(Watchdog, ReportsEachOfTheWaitsOfACoroutineThatWaitsAgainAtOnce) {
     auto_reset_event event;
     std::atomic<int> turns{0};
     const support::task coroutine = [](auto_reset_event& on, std::atomic<int>& count) -> support::task {
-        for (; count != 40; ++count) co_await tocsin::async_wait(on);
+        for (; count != waits_in_a_row; ++count) co_await tocsin::async_wait(on);
     }(event, turns);
-    const auto watchdog = tocsin::report_waits_longer_than(1ms, [&](const parked_wait& wait) {
-        if (wait.address == &event) event.set();
-    });
-    support::until("each wait is reported, and so ends", [&] { return turns == 40; });
+    const auto watchdog = end_what_is_reported(event);
+    until_each_is_reported(turns);
     coroutine.join();
+}
+
+TEST(Watchdog, ReportsEachOfTheWaitsOfAnOperationThatIsStartedAgainAtOnce) {
+    auto_reset_event event;
+    std::atomic<int> turns{0};
+    std::function<void()> again;
+    auto wait = tocsin::any_operation(
+        [&](tocsin::any_result) noexcept {
+            if (++turns != waits_in_a_row) again();
+        },
+        event);
+    again = [&] { wait.start(); };
+    wait.start();
+    const auto watchdog = end_what_is_reported(event);
+    until_each_is_reported(turns);
+}
+
+TEST(Watchdog, ReportsEachOfTheWaitsOfThreadsThatWaitAgainAtOnce) {
+    auto_reset_event event;
+    auto_reset_event member;
+    tocsin::wait_set set;
+    set.add(member, 1);
+    std::atomic<int> turns{0};
+    std::atomic<int> turns_in_set{0};
+    thread_group threads;
+    threads.start("waits", [&] {
+        for (; turns != waits_in_a_row; ++turns) event.wait();
+    });
+    threads.start("waits in a set", [&] {
+        tocsin::ready_item item;
+        for (; turns_in_set != waits_in_a_row; ++turns_in_set) (void)set.wait({&item, 1});
+    });
+    const auto of_event = end_what_is_reported(event);
+    const auto of_set = end_what_is_reported(member);
+    until_each_is_reported(turns);
+    until_each_is_reported(turns_in_set);
+    threads.join();
 }
 
 TEST(Watchdog, ReportsAWaitThatTakesTooLongByItsName) {

@@ -138,6 +138,33 @@ TEST(Event, ReleasesWhoWaitsLongest) {
     }
 }
 
+// A thread that is stopped while it waits. Windows takes it out of the queue meanwhile, and the token goes to the next
+// (observed; Wine does so, too). Over tocsin nothing tells of the stop: the thread keeps its place, and is given the
+// token.
+TEST(Event, AThreadThatIsStoppedTakesItsTurnOrIsSkipped) {
+    if (!support::freezer::works) GTEST_SKIP() << "nothing stops a thread here";
+    constexpr bool skips = !over_tocsin;
+    const handle event = automatic();
+    support::freezer freezer;
+    thread_group threads;
+    for (std::size_t i = 0; i < 2; ++i) {
+        threads.start([&] { EXPECT_EQ(wait(event), WAIT_OBJECT_0); });
+        until_waits(threads, i);
+    }
+    freezer.freeze(threads.handle(0));
+    EXPECT_TRUE(works(SetEvent, event));
+    if (skips) threads.until_finished(1);
+    nap(2ms);  // no fact to wait for: nothing must happen
+    EXPECT_EQ(threads.finished(1), skips);
+    EXPECT_FALSE(threads.finished(0));
+    EXPECT_EQ(look(event), DWORD{WAIT_TIMEOUT}) << "a thread that waits has the token";
+    freezer.thaw();
+    if (!skips) threads.until_finished(1);
+    EXPECT_EQ(threads.finished(0), !skips) << "it keeps what it was given";
+    EXPECT_TRUE(works(SetEvent, event));
+    threads.join();
+}
+
 TEST(Pulse, ReleasesAllWhoWaitForAManualEventAndLeavesItUnset) {
     for (const bool initially_set : {false, true}) {
         const handle event = manual();

@@ -240,6 +240,11 @@ public:
         when.it_value = time_of<timespec>(follows ? until.nanoseconds() : left);
         return ::timerfd_settime(descriptor_, follows ? TFD_TIMER_ABSTIME : 0, &when, nullptr);
     }
+    // Whether the timer has expired since it was set. If so, it is set to nothing afterwards, and no longer readable.
+    bool take_expiry() const noexcept {
+        std::uint64_t times = 0;
+        return ::syscall(SYS_read, descriptor_, &times, sizeof times) == sizeof times;
+    }
     // To a time on the timer's clock, in nanoseconds. 0: the timer does not expire.
     int set_to(std::int64_t time) const noexcept {
         itimerspec when{};
@@ -291,6 +296,11 @@ poll_result poll_with(std::span<poll_entry> what, doorbell* bell, const deadline
 }
 
 // An epoll instance that has as members the flag, the instance of the set, and a timer for each clock.
+//
+// A timer that is already set to its deadline is left alone, unless it has expired. Suppose that the timer on the
+// system clock expires, and that somebody sets the clock back before the loop looks. Then the deadline is the same, and
+// has not passed. If this timer was left alone, it would stay readable until the deadline comes again. A loop that
+// reports only changes would miss the deadline. (The steady clock never goes back.)
 class epoll_view final : public poll_view {
 public:
     ~epoll_view() override {
@@ -321,6 +331,7 @@ public:
 private:
     static int set(const clock_timer& timer, std::int64_t& is, const deadline& until) noexcept {
         const std::int64_t wanted = until.is_never() ? 0 : std::max<std::int64_t>(until.nanoseconds(), 1);
+        if (until.which() == deadline::clock::system && is == wanted && timer.take_expiry()) is = 0;
         if (is == wanted) return 0;
         if (timer.set_to(wanted) != 0) return errno;
         is = wanted;

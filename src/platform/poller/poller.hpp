@@ -78,7 +78,9 @@ public:
 
     virtual int descriptor() const noexcept = 0;
     // Replaces the deadlines, which are on the clocks of their names, or `never`. A passed deadline keeps the
-    // descriptor readable until the next call. Only one thread at a time may call this. Returns 0 or an error.
+    // descriptor readable until the next call. A deadline on the system clock that was passed before may be set again,
+    // because somebody may have set that clock back: the descriptor then becomes readable once more when it passes.
+    // Only one thread at a time may call this. Returns 0 or an error.
     virtual int set_deadlines(const deadline& steady, const deadline& system) noexcept = 0;
 };
 
