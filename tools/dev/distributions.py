@@ -466,7 +466,7 @@ def compilers_together(passed):
 
 
 def table():
-    """A row for each system, each day on which steps ran that have not run since, and each set of versions of that day."""
+    """A row for each system, day and set of versions, with the steps that ran last on that day with these versions."""
     rows = ["| system, day | versions | passed |", "| --- | --- | --- |"]
     for name in SUITES:
         path = results_of(name)
