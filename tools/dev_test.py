@@ -437,19 +437,22 @@ class Distributions(unittest.TestCase):
     def test_a_program_that_never_counted_has_failed(self):
         self.assertEqual(distributions.ctest_count("ninja: build stopped"), run.Count(failed=1))
 
-    def test_the_table_has_what_passed_last(self):
-        with tempfile.TemporaryDirectory() as folder, \
-                mock.patch.object(distributions, "FOLDER", Path(folder)), \
-                mock.patch.object(distributions, "versions", return_value="GCC 99"):
-            def runs(**steps):
+    def test_the_table_has_what_passed_last_with_its_day_and_versions(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(distributions, "FOLDER", Path(folder)):
+            def runs(day, versions, **steps):
                 system = distributions.System("debian-13", "trixie")
                 for step, count in steps.items():
                     system.note_count(step, count)
-                distributions.note_result(system)
-            runs(one=run.Count(3), two=run.Count(4, 0, 1))
-            runs(two=run.Count(4, 1))
-            row = distributions.table().splitlines()[-1]
-        self.assertRegex(row, r"^\| debian-13, .* \| GCC 99 \| one: 3 passed, 0 failed \|$")
+                with mock.patch.object(distributions, "versions", return_value=versions), \
+                        mock.patch.object(distributions.time, "strftime", return_value=day):
+                    distributions.note_result(system)
+            runs("2030-01-01", "GCC 98", one=run.Count(3), two=run.Count(4, 0, 1), three=run.Count(1), four=run.Count(7))
+            runs("2030-01-02", "GCC 98", two=run.Count(4, 1), three=run.Count(2))
+            runs("2030-01-02", "GCC 99", four=run.Count(8))
+            rows = distributions.table().splitlines()[2:]
+        self.assertEqual(["| debian-13, 2030-01-01 | GCC 98 | one: 3 passed, 0 failed |",
+                          "| debian-13, 2030-01-02 | GCC 98 | three: 2 passed, 0 failed |",
+                          "| debian-13, 2030-01-02 | GCC 99 | four: 8 passed, 0 failed |"], rows)
 
     def test_the_table_has_the_compilers_that_built_in_the_same_standards_together(self):
         passed = {"clang++-18 C++20": "18.1.8", "g++-9 C++20": "9.1.0", "one": "3", "g++-14 C++20": "14.2.0",

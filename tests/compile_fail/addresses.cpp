@@ -34,6 +34,12 @@ void wait(const counted* address) { (void)tocsin::wait_on_address(address, count
 void wait(const padded* address) { (void)tocsin::wait_on_address(address, padded{}); }
 #endif
 
+// Of tocsin's atomics: with GCC 13 to 15, padding would prevent their constant initialization.
+// expect: constraint failure|constraints not satisfied
+#ifdef MISUSE_atomic_of_padded_value
+tocsin::detail::atomic<padded> atomic_of_padded;
+#endif
+
 // expect: an object of 1, 2, 4 or 8 bytes
 #ifdef MISUSE_address_of_sixteen_bytes
 void wait(const sixteen* address) { (void)tocsin::wait_on_address(address, sixteen{}); }

@@ -301,6 +301,7 @@ TEST(SharedWord, ADelegateThatIsHeldUpHoldsTheOthersUpButLosesNone) {
     manual_reset_event gate;
     thread_group threads;
     start_one_by_one(threads, gate, 10, [&] { gate.wait(); });
+    threads.until_asleep(0);  // a delegate that is still awake is given nobody to wake
     pthread_kill(threads.handle(0), SIGUSR1);
     support::until("the delegate is held up", [] { return held.load(); });
     gate.set();

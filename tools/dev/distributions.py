@@ -68,7 +68,7 @@ class System:
     name: str
     suite: str
     chosen: tuple = ()  # the compilers that the steps take of those that are offered; none: all
-    passed: dict = field(default_factory=dict)  # step -> what it says in the table; None if it failed
+    passed: dict = field(default_factory=dict)  # step -> what it says in the table; None if it failed (note())
     lists_are_new: bool = False  # the lists of packages
 
     @property
@@ -426,15 +426,22 @@ def run(names, only=None, whole=True, chosen=()):
     return count
 
 
+def results_of(name):
+    """Where the results of a system's steps are."""
+    return FOLDER / f"{name}-steps.json"
+
+
 def note_result(system):
-    """Adds what passed to the results of earlier runs with the same versions."""
-    path = FOLDER / f"{system.name}.json"
-    earlier = json.loads(path.read_text()) if path.exists() else {}
-    now = {"versions": versions(system), "date": time.strftime("%Y-%m-%d"), "passed": system.passed}
-    if earlier.get("versions") == now["versions"]:
-        now["passed"] = {**earlier["passed"], **now["passed"]}
-    now["passed"] = {step: text for step, text in now["passed"].items() if text}
-    path.write_text(json.dumps(now, indent=1))
+    """Adds what passed, with the day and the versions, to the results of earlier runs. A step that ran again has the
+    result of its last run alone, and none if it failed."""
+    path = results_of(system.name)
+    results = json.loads(path.read_text()) if path.exists() else {}
+    now = {"day": time.strftime("%Y-%m-%d"), "versions": versions(system)}
+    for step, said in system.passed.items():
+        results.pop(step, None)
+        if said:
+            results[step] = {"said": said, **now}
+    path.write_text(json.dumps(results, indent=1))
 
 
 def by_version(compiler):
@@ -459,15 +466,16 @@ def compilers_together(passed):
 
 
 def table():
+    """A row for each system, day and set of versions, with the steps that ran last on that day with these versions."""
     rows = ["| system, day | versions | passed |", "| --- | --- | --- |"]
-    for path in (FOLDER / f"{name}.json" for name in SUITES):
-        if not path.exists():
-            continue
-        name, result = path.stem, json.loads(path.read_text())
-        if not result["passed"]:
-            continue
-        passed = "; ".join(f"{step}: {text}" for step, text in compilers_together(result["passed"]).items())
-        rows.append(f"| {name}, {result['date']} | {result['versions']} | {passed} |")
+    for name in SUITES:
+        path = results_of(name)
+        together = {}
+        for step, result in (json.loads(path.read_text()) if path.exists() else {}).items():
+            together.setdefault((result["day"], result["versions"]), {})[step] = result["said"]
+        for (day, tools), passed in sorted(together.items()):
+            said = "; ".join(f"{step}: {text}" for step, text in compilers_together(passed).items())
+            rows.append(f"| {name}, {day} | {tools} | {said} |")
     return "\n".join(rows) + "\n"
 
 

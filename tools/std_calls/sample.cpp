@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iomanip>  // has std::quoted(), which is the better match for a std::string
 #include <memory>
 #include <string>
 #include <string_view>
