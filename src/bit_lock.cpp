@@ -13,12 +13,13 @@
 //   bit_lock-2  After its read-modify-write, unlock() uses only the word's address: the next holder may destroy the
 //       word.
 //   bit_lock-3  A node stays in the queue from the first time its thread parks until that thread has the lock or gives
-//       up. A thread that was woken and finds the lock taken moves its node to the end, and clears the mark in the same
-//       step. Marks change under the bucket's lock.
+//       up. A thread that was woken and finds the lock taken clears the mark, and in the same step moves its node to
+//       the end, unless the lock's threads keep their places (lock_word::keeps_place). Marks change under the bucket's
+//       lock.
 //   bit_lock-4  An unlock() wakes nobody only if it finds the queue empty, or finds a marked node. The marked thread
 //       does one of these:
 //       - It clears the mark under the bucket's lock, and looks at the lock's bit before it frees the bucket's lock. If
-//         the lock's bit is on, the thread's node goes to the end of the queue.
+//         the lock's bit is on, the thread sleeps in the queue again.
 //       - It gives up. Then it looks at the lock's bit after its node has left the queue.
 //       - It gets the lock without clearing the mark. Then its node leaves the queue before the thread can unlock.
 //   bit_lock-5  One wake is in flight, with two exceptions. An unlock() wakes a thread that is more urgent than each
@@ -57,6 +58,10 @@
 // in front, one thread's turn with the lock took 1.08 to 1.11 times as long as with std::mutex. Now it takes 0.96 to
 // 1.00 times as long. The price is fairness, which std::mutex does not have either: of 16 threads, one may get a
 // thousandth of its share.
+//
+// A lock whose threads keep their places (win32/src/shared_lock.hpp) may refuse itself to an `arrival` although it is
+// free, if a marked thread is on its way. It refuses itself to no other thread while it is free. An arrival is
+// `preferred` if it is a real-time thread, or if it finds marked threads of which each is overdue.
 //
 // Memory order
 //   [lock-release]  The read-modify-write of unlock() releases; the one that takes the lock acquires.
@@ -102,6 +107,26 @@ struct lock_node : core::wait_node {
     plain<std::int64_t> woken_at{0};  // if the mark is on: the recent_time() of that
 };
 
+lock_node* behind(const lock_node& node) noexcept {
+    return static_cast<lock_node*>(core::wait_list::next(node));
+}
+
+// Whether the node's thread is on its way, and may still be waited for.
+bool is_awaited(const lock_node& node, std::int64_t now) noexcept {
+    return node.woken && now - node.woken_at < overdue;
+}
+
+// Whether threads are on their way, and none of them is still waited for.
+bool only_overdue(const core::wait_queue& queue, std::int64_t now) noexcept {
+    bool any = false;
+    const auto* each = static_cast<lock_node*>(queue.first());
+    for (std::uint32_t looks = 0; each != nullptr && looks != most_looks; ++looks, each = behind(*each)) {
+        if (is_awaited(*each, now)) return false;
+        any |= each->woken;
+    }
+    return any;
+}
+
 // One thread's wait for a lock. Its queue holds lock_nodes only (bit_lock-1).
 class lock_wait {
 public:
@@ -111,7 +136,7 @@ public:
     lock_wait& operator=(const lock_wait&) = delete;
 
     const core::wait_key& key() const noexcept { return node_.key; }
-    bool take() const noexcept { return lock_.take(lock_.word, lock_.bit); }
+    bool take() const noexcept { return lock_.take(lock_.word, lock_.bit, who_, false); }
 
     // Takes the lock and returns true, or prepares to sleep and returns false.
     bool take_or_park() noexcept {
@@ -119,11 +144,12 @@ public:
         const bool was_parked = node_.queued;
         if (!was_parked) queue.prepare_wait();
         node_.woken = false;  // bit_lock-4
-        if (take()) {
+        if (take_before_sleep(queue)) {
             queue.remove(node_);
             return true;
         }
         sleeper_.emplace();  // a waiter can be released only once
+        if (was_parked && lock_.keeps_place) return false;
         const auto origin = was_parked ? node_.origin : core::wait_origin::here();
         queue.remove(node_);
         queue.append(node_, origin);
@@ -133,7 +159,9 @@ public:
     // Returns false if the deadline passed before anybody woke the thread.
     bool sleep(core::spinner& looking, const deadline& until) noexcept {
         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): there always is one
-        return looking.sleep(*sleeper_, until) == core::claim::signaled;
+        const bool released = looking.sleep(*sleeper_, until) == core::claim::signaled;
+        if (released) who_ = lock_taker::woken;
+        return released;
     }
 
     void leave() noexcept {
@@ -141,19 +169,22 @@ public:
     }
 
 private:
+    bool take_before_sleep(const core::wait_queue& queue) const noexcept {
+        return lock_.take(lock_.word, lock_.bit, taker_in(queue), true);
+    }
+    lock_taker taker_in(const core::wait_queue& queue) const noexcept {
+        if (!lock_.keeps_place || who_ != lock_taker::arrival) return who_;
+        const std::int64_t now = platform::recent_time();
+        const bool is_preferred =
+            platform::thread_urgency(now) >= platform::real_time_urgency || only_overdue(queue, now);
+        return is_preferred ? lock_taker::preferred : who_;
+    }
+
     const lock_word& lock_;
+    lock_taker who_ = lock_taker::arrival;
     std::optional<core::waiter> sleeper_{std::in_place};
     lock_node node_;
 };
-
-lock_node* behind(const lock_node& node) noexcept {
-    return static_cast<lock_node*>(core::wait_list::next(node));
-}
-
-// Whether the node's thread is on its way, and may still be waited for.
-bool is_awaited(const lock_node& node, std::int64_t now) noexcept {
-    return node.woken && now - node.woken_at < overdue;
-}
 
 // For a queue in which all threads are equally urgent.
 lock_node* oldest_to_wake(lock_node& first, std::int64_t now) noexcept {

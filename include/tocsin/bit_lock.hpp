@@ -20,11 +20,22 @@
 namespace tocsin {
 namespace detail {
 
-// The lock's word without its type. `take` tries to take the lock, and returns whether it did.
+// Which thread tries to take a lock.
+enum class lock_taker : std::uint8_t {
+    arrival,
+    preferred,  // an arrival that need not wait for those that sleep (bit_lock.cpp)
+    woken,      // has slept in the lock's queue
+};
+
+// The lock's word without its type.
 struct lock_word {
     void* word;
     unsigned bit;
-    bool (*take)(void* word, unsigned bit) noexcept;
+    // Tries to take the lock, and returns whether it did. If `parks`, the caller holds the lock of the queue, and
+    // sleeps in the queue unless it takes the lock.
+    bool (*take)(void* word, unsigned bit, lock_taker who, bool parks) noexcept;
+    // Whether a thread that was woken and did not get the lock keeps its place in the queue.
+    bool keeps_place = false;
 };
 
 TOCSIN_API bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept;
@@ -73,7 +84,7 @@ public:
 
     // Takes the lock if it is free, without blocking, and returns whether it did. Cost: one load, and one
     // read-modify-write if the lock is free.
-    [[nodiscard]] bool try_lock() noexcept { return take(word_, bit_); }
+    [[nodiscard]] bool try_lock() noexcept { return take(word_, bit_, detail::lock_taker::arrival, false); }
 
     // These block until the caller has the lock (true) or the deadline has passed (false). deadline.hpp says what a
     // deadline is.
@@ -107,7 +118,7 @@ public:
 private:
     static constexpr Word mask(unsigned bit) noexcept { return static_cast<Word>(Word{1} << bit); }
 
-    static bool take(void* word, unsigned bit) noexcept {
+    static bool take(void* word, unsigned bit, detail::lock_taker, bool) noexcept {
         auto& bits = *static_cast<word_type*>(word);
         Word seen = bits.load(std::memory_order_relaxed);  // no order: the exchange decides
         while ((seen & mask(bit)) == 0) {

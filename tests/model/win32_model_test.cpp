@@ -364,10 +364,11 @@ MODEL_TEST(win32_model, ReadersShareALockAndTheLastFreesIt, holds, 2) {
     r.check(word.load(std::memory_order_relaxed) == 0, "free");
 }
 
-// Otherwise readers that follow each other could keep a writer out for ever.
+// Otherwise readers that follow each other could keep a writer out for ever. (A reader may take a lock that is free.)
 MODEL_TEST(win32_model, AReaderDoesNotPassAWaitingWriter, holds, 2) {
     shared_lock::word word{0};
     plain<bool> written{false};
+    detail::atomic<bool> left{false};
     shared_lock lock(word);
     (void)lock.try_lock_shared();
     r.spawn("writer", [&] {
@@ -378,19 +379,163 @@ MODEL_TEST(win32_model, AReaderDoesNotPassAWaitingWriter, holds, 2) {
     });
     r.spawn("reader", [&] {
         shared_lock mine(word);
-        while ((word.load(std::memory_order_relaxed) & 2) == 0 &&
-               (word.load(std::memory_order_relaxed) & 4) != 0)
+        while ((word.load(std::memory_order_relaxed) & shared_lock::writer_bit) == 0 &&
+               word.load(std::memory_order_relaxed) >= shared_lock::one)
             model::cpu_relax();
         if (mine.try_lock_shared()) {
-            model::check(written, "the writer was first");
+            model::check(written || left.load(std::memory_order_relaxed),
+                         "no reader has joined the first one");
             mine.unlock_shared();
         }
     });
     r.spawn("first reader", [&] {
-        while ((word.load(std::memory_order_relaxed) & 2) == 0) model::cpu_relax();
+        while ((word.load(std::memory_order_relaxed) & shared_lock::writer_bit) == 0) model::cpu_relax();
+        left.store(true, std::memory_order_relaxed);
         shared_lock(word).unlock_shared();
     });
     r.join_all();
+    r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
+}
+
+// The word when a thread sleeps for which the lock was passed as often as it may be, except `left` times.
+std::uint32_t passed_over(std::uint32_t left) {
+    return (shared_lock::most_passes - left) * shared_lock::pass;
+}
+
+// A waiter sleeps. The holder frees the lock, takes it again and frees it, until it would pass the waiter too often.
+MODEL_TEST(win32_model, ASharedLockIsLeftToAWaiterThatWasPassedOften, holds, 2) {
+    shared_lock::word word{0};
+    plain<bool> waiter_had_it{false};
+    shared_lock lock(word);
+    (void)lock.try_lock();
+    r.spawn("waiter", [&] {
+        shared_lock mine(word);
+        mine.lock(sleep_at_once);
+        waiter_had_it = true;
+        mine.unlock();
+    });
+    r.spawn("holder", [&] {
+        shared_lock mine(word);
+        // One pass is left, once the waiter sleeps.
+        if ((word.load(std::memory_order_relaxed) & shared_lock::writer_bit) == 0) return mine.unlock();
+        word.fetch_add(passed_over(1), std::memory_order_relaxed);
+        mine.unlock();
+        for (int turn = 0; turn != 2; ++turn) {
+            mine.lock(sleep_at_once);
+            if (turn == 1) model::check(waiter_had_it, "the second pass was left to the waiter");
+            mine.unlock();
+        }
+    });
+    r.join_all();
+    r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
+}
+
+// The same with readers that wait, and a second arrival.
+MODEL_TEST(win32_model, AnArrivalThatLeavesAFreeSharedLockToOthersIsWoken, holds, 2) {
+    shared_lock::word word{0};
+    shared_lock lock(word);
+    (void)lock.try_lock();
+    r.spawn("reader", [&] {
+        shared_lock mine(word);
+        mine.lock_shared(sleep_at_once);
+        mine.unlock_shared();
+    });
+    r.spawn("holder", [&] {
+        shared_lock mine(word);
+        if ((word.load(std::memory_order_relaxed) & shared_lock::reader_bit) != 0)
+            word.fetch_add(passed_over(0), std::memory_order_relaxed);
+        mine.unlock();
+        mine.lock_shared(sleep_at_once);
+        mine.unlock_shared();
+    });
+    r.spawn("arrival", [&] {
+        shared_lock mine(word);
+        mine.lock(sleep_at_once);
+        mine.unlock();
+    });
+    r.join_all();
+    r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
+}
+
+// The reader sleeps first. If it is woken and finds the lock taken again, it is still the first.
+MODEL_TEST(win32_model, SleepersKeepTheirPlaces, holds, 2) {
+    shared_lock::word word{0};
+    plain<bool> read{false};
+    shared_lock lock(word);
+    (void)lock.try_lock();
+    const auto until_asleep = [&](std::uint32_t kind) {
+        while ((word.load(std::memory_order_relaxed) & kind) == 0) model::cpu_relax();
+    };
+    r.spawn("reader", [&] {
+        shared_lock mine(word);
+        mine.lock_shared(sleep_at_once);
+        read = true;
+        mine.unlock_shared();
+    });
+    r.spawn("writer", [&] {
+        until_asleep(shared_lock::reader_bit);
+        shared_lock mine(word);
+        mine.lock(sleep_at_once);
+        model::check(read, "the reader was first");
+        mine.unlock();
+    });
+    r.spawn("holder", [&] {
+        until_asleep(shared_lock::writer_bit);
+        shared_lock mine(word);
+        mine.unlock();
+        if (mine.try_lock()) mine.unlock();
+    });
+    r.join_all();
+    r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
+}
+
+// The first reader that has slept does not unlock until the second one reads, too.
+MODEL_TEST(win32_model, AReaderThatHasSleptWakesTheNext, holds, 2) {
+    shared_lock::word word{0};
+    shared_lock lock(word);
+    (void)lock.try_lock();
+    detail::atomic<int> readers{0};
+    manual_reset_event both;
+    for (const char* name : {"reader 1", "reader 2"}) {
+        r.spawn(name, [&] {
+            shared_lock mine(word);
+            mine.lock_shared(sleep_at_once);
+            if (readers.fetch_add(1, std::memory_order_relaxed) == 1) both.set();
+            both.wait(sleep_at_once);
+            mine.unlock_shared();
+        });
+    }
+    r.spawn("writer", [&] { shared_lock(word).unlock(); });
+    r.join_all();
+    r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
+}
+
+// Whoever was woken runs only after the others have had the lock: they take it although it is in front of them, as it
+// is stopped.
+MODEL_TEST(win32_model, AFreeSharedLockDoesNotWaitForAThreadThatWasWoken, holds, 2) {
+    shared_lock::word word{0};
+    shared_lock lock(word);
+    (void)lock.try_lock();
+    r.spawn("waiter", [&] {
+        shared_lock mine(word);
+        mine.lock(sleep_at_once);
+        mine.unlock();
+    });
+    r.spawn("holder", [&] {
+        shared_lock mine(word);
+        mine.unlock();
+        // Free now, unless the waiter has taken it since: then it is not stopped.
+        if (mine.try_lock()) mine.unlock();
+        if (mine.try_lock_shared()) mine.unlock_shared();
+    });
+    r.spawn("urgent", [&] {
+        be_urgent(20);
+        shared_lock mine(word);
+        mine.lock_shared(sleep_at_once);
+        mine.unlock_shared();
+    });
+    r.join_all();
+    r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
 }
 
 // ---- Pulses --------------------------------------------------------------------------------------------------------

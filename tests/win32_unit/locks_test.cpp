@@ -119,6 +119,56 @@ TEST(win32_locks, ReadersQueueBehindAWaitingWriter) {
     EXPECT_EQ(lock.Ptr, nullptr);
 }
 
+// A thread that unlocks and locks at once, over and over, passes a waiter seven times at most.
+TEST(win32_locks, AnSrwLockIsLeftToAWaiterThatWasPassedSevenTimes) {
+    for (const bool shared : {false, true}) {
+        SRWLOCK lock = SRWLOCK_INIT;
+        std::atomic<bool> had_it{false};
+        thread_group threads;
+        AcquireSRWLockExclusive(&lock);
+        threads.start("waiter", [&] {
+            shared ? AcquireSRWLockShared(&lock) : AcquireSRWLockExclusive(&lock);
+            had_it = true;
+            shared ? ReleaseSRWLockShared(&lock) : ReleaseSRWLockExclusive(&lock);
+        });
+        threads.until_asleep(0);
+        ReleaseSRWLockExclusive(&lock);
+        int passes = 0;
+        while (!had_it) {
+            if (!TryAcquireSRWLockExclusive(&lock)) continue;
+            if (!had_it) ++passes;
+            ReleaseSRWLockExclusive(&lock);
+        }
+        EXPECT_LE(passes, 7);
+        threads.join();
+        EXPECT_EQ(lock.Ptr, nullptr);
+    }
+}
+
+// The same without a limit of tries. If the waiter were passed for ever, the test would not end.
+TEST(win32_locks, AThreadThatLocksAnSrwLockAgainAtOnceStarvesNobody) {
+    for (int i = 0; i != 4; ++i) {
+        const bool waiter_reads = i % 2 != 0;
+        const bool other_reads = i / 2 != 0;
+        SRWLOCK lock = SRWLOCK_INIT;
+        std::atomic<bool> had_it{false};
+        thread_group threads;
+        AcquireSRWLockExclusive(&lock);
+        threads.start_many(2, "waiter", [&](int) {
+            waiter_reads ? AcquireSRWLockShared(&lock) : AcquireSRWLockExclusive(&lock);
+            had_it = true;
+            waiter_reads ? ReleaseSRWLockShared(&lock) : ReleaseSRWLockExclusive(&lock);
+        });
+        ReleaseSRWLockExclusive(&lock);
+        while (!had_it) {
+            other_reads ? AcquireSRWLockShared(&lock) : AcquireSRWLockExclusive(&lock);
+            other_reads ? ReleaseSRWLockShared(&lock) : ReleaseSRWLockExclusive(&lock);
+        }
+        threads.join();
+        EXPECT_EQ(lock.Ptr, nullptr);
+    }
+}
+
 TEST(win32_locks, ACriticalSectionCountsAndShowsItsFields) {
     CRITICAL_SECTION section;
     InitializeCriticalSection(&section);
