@@ -6,12 +6,11 @@
 #include <thread>
 
 int main() {
-    tocsin::auto_reset_event job;         // one set() releases one wait
-    tocsin::manual_reset_event shutdown;  // a gate: open until reset()
-
+    tocsin::auto_reset_event job;
+    tocsin::manual_reset_event stop;
     std::jthread worker([&] {
-        while (tocsin::wait_any(job, shutdown).index == 0) std::puts("working");
+        while (tocsin::wait_any(job, stop).index == 0) std::puts("working");
     });
-    job.set();
-    shutdown.set();
+    job.set();   // releases one wait
+    stop.set();  // releases all, until reset()
 }

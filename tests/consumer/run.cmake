@@ -51,6 +51,18 @@ function(use_package prefix folder)
     run("${folder}/stranger")
 endfunction()
 
+# Configures the stranger with a component that the package in a prefix lacks. CMake must say this, in lines of any
+# length.
+function(expect_no_component prefix component message)
+    string(REPLACE " " "[ \n]+" message "component ${component}: ${message}")
+    execute_process(COMMAND ${CMAKE_COMMAND} -S "${here}/find_package" -B "${build}/no_${component}" -G "${GENERATOR}"
+        "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DCOMPONENTS=${component}"
+        RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE errors)
+    if(result EQUAL 0 OR NOT errors MATCHES "${message}")
+        message(FATAL_ERROR "component ${component}: ended with ${result} and said `${errors}`, not `${message}`")
+    endif()
+endfunction()
+
 # Builds and runs the stranger with the flags that pkg-config prints for a prefix.
 function(use_pkg_config prefix folder)
     file(GLOB_RECURSE pc "${prefix}/*/tocsin.pc")
@@ -118,6 +130,7 @@ if(STEP STREQUAL "install")
     file(RENAME "${FOLDER}/prefix" "${FOLDER}/moved")
 elseif(STEP STREQUAL "find_package")
     use_package("${FOLDER}/moved" "${build}")
+    expect_no_component("${FOLDER}/moved" nonsense "there is no such component: tocsin has c and win32")
 elseif(STEP STREQUAL "c")
     configure("${here}/find_package_c" "${build}" "-DCMAKE_PREFIX_PATH=${FOLDER}/moved" -DSHARED=${shared})
     run(${CMAKE_COMMAND} --build "${build}")
@@ -168,6 +181,8 @@ elseif(STEP STREQUAL "other_folders")
     run(${CMAKE_COMMAND} --install "${build}" --prefix "${prefix}")
     use_package("${prefix}/libraries/here/cmake" "${build}/find_package")
     use_pkg_config("${prefix}" "${build}/pkg_config")
+    expect_no_component("${prefix}/libraries/here/cmake" c "this .* build it with -DTOCSIN_BUILD_C=ON")
+    expect_no_component("${prefix}/libraries/here/cmake" win32 "this .* build it with -DTOCSIN_WIN32=ON")
     if(shared)
         file(REMOVE_RECURSE "${prefix}")
     endif()

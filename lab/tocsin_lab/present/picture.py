@@ -2,7 +2,8 @@
 """The README's picture: for how long a thread is held that opens a gate for a thousand others.
 
 It is drawn without measuring any text: names begin at the left edge, figures begin behind their bars, and both have
-twice the room that they need. So it is right in any font.
+more room than they need. So it is right in any font. It is as wide as a phone: on wider screens, the README shows
+it beside the first program.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from tocsin_lab.errors import LabError
 from tocsin_lab.present.numerals import quantity
 from tocsin_lab.present.quotes import Bar, Figures
 
-WIDTH, ROW, TOP = 760, 30, 64
-BARS_AT, LONGEST = 250, 380  # where bars begin, and how long the longest is
+WIDTH, ROW, TOP = 330, 20, 44
+BARS_AT, LONGEST = 160, 104  # where bars begin, and how long the longest is
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ def svg(figures: Figures, theme: Theme) -> str:
     if not any(one.ours for one in figures.bars):
         raise LabError("the result lacks the scenario broadcast with 1,000 threads: the picture needs it")
     most = max(one.nanoseconds for one in figures.bars)
-    height = TOP + ROW * len(figures.bars) + 8
+    height = TOP + ROW * len(figures.bars) + 2
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         'font-family="system-ui, sans-serif" role="img">',
         f"<title>{escape(title(figures))}</title>",
-        text(0, 20, "A thread opens a gate for 1,000 sleeping threads.", theme.ink, size=17, bold=True),
-        text(0, 44, "How long is it held before it can go on? Less is better.", theme.soft),
+        text(0, 14, "A thread opens a gate for 1,000 sleepers.", theme.ink, bold=True),
+        text(0, 34, "For how long is it held? Less is better.", theme.soft),
     ]
     for number, one in enumerate(figures.bars):
         lines += row(one, TOP + ROW * number, most, theme)
@@ -57,16 +58,16 @@ def title(figures: Figures) -> str:
 
 def row(one: Bar, top: int, most: float, theme: Theme) -> list[str]:
     length = max(3.0, LONGEST * one.nanoseconds / most)
-    middle = top + ROW // 2 + 5
+    middle = top + ROW // 2 + 4
     colour = theme.ours if one.ours else theme.peer
     ink = theme.ours if one.ours else theme.soft
     return [
         text(0, middle, one.who, ink, bold=one.ours),
-        f'<rect x="{BARS_AT}" y="{top + 6}" width="{length:.1f}" height="{ROW - 12}" rx="2" fill="{colour}"/>',
+        f'<rect x="{BARS_AT}" y="{top + 4}" width="{length:.1f}" height="{ROW - 8}" rx="2" fill="{colour}"/>',
         text(BARS_AT + length + 8, middle, quantity(one.nanoseconds, "ns"), ink, bold=one.ours),
     ]
 
 
-def text(x: float, y: float, words: str, colour: str, *, size: int = 14, bold: bool = False) -> str:
+def text(x: float, y: float, words: str, colour: str, *, size: int = 12, bold: bool = False) -> str:
     weight = ' font-weight="600"' if bold else ""
     return f'<text x="{x:g}" y="{y:g}" font-size="{size}"{weight} fill="{colour}">{escape(words)}</text>'
