@@ -430,7 +430,7 @@ MODEL_TEST(win32_model, ASharedLockIsLeftToAWaiterThatWasPassedOften, holds, 2) 
     r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
 }
 
-// The same with readers that wait, and a second arrival.
+// The same with a reader that waits, and no pass left.
 MODEL_TEST(win32_model, AnArrivalThatLeavesAFreeSharedLockToOthersIsWoken, holds, 2) {
     shared_lock::word word{0};
     shared_lock lock(word);
@@ -445,11 +445,6 @@ MODEL_TEST(win32_model, AnArrivalThatLeavesAFreeSharedLockToOthersIsWoken, holds
         if ((word.load(std::memory_order_relaxed) & shared_lock::reader_bit) != 0)
             word.fetch_add(passed_over(0), std::memory_order_relaxed);
         mine.unlock();
-        mine.lock_shared(sleep_at_once);
-        mine.unlock_shared();
-    });
-    r.spawn("arrival", [&] {
-        shared_lock mine(word);
         mine.lock(sleep_at_once);
         mine.unlock();
     });
@@ -458,7 +453,7 @@ MODEL_TEST(win32_model, AnArrivalThatLeavesAFreeSharedLockToOthersIsWoken, holds
 }
 
 // The reader sleeps first. If it is woken and finds the lock taken again, it is still the first.
-MODEL_TEST(win32_model, SleepersKeepTheirPlaces, holds, 2) {
+MODEL_TEST(win32_model, SleepersKeepTheirPlaces, holds, 1) {
     shared_lock::word word{0};
     plain<bool> read{false};
     shared_lock lock(word);
@@ -490,7 +485,7 @@ MODEL_TEST(win32_model, SleepersKeepTheirPlaces, holds, 2) {
 }
 
 // The first reader that has slept does not unlock until the second one reads, too.
-MODEL_TEST(win32_model, AReaderThatHasSleptWakesTheNext, holds, 2) {
+MODEL_TEST(win32_model, AReaderThatHasSleptWakesTheNext, holds, 1) {
     shared_lock::word word{0};
     shared_lock lock(word);
     (void)lock.try_lock();
@@ -510,8 +505,7 @@ MODEL_TEST(win32_model, AReaderThatHasSleptWakesTheNext, holds, 2) {
     r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
 }
 
-// Whoever was woken runs only after the others have had the lock: they take it although it is in front of them, as it
-// is stopped.
+// A thread that comes may take the free lock before the one that was woken, or after it.
 MODEL_TEST(win32_model, AFreeSharedLockDoesNotWaitForAThreadThatWasWoken, holds, 2) {
     shared_lock::word word{0};
     shared_lock lock(word);
@@ -527,12 +521,6 @@ MODEL_TEST(win32_model, AFreeSharedLockDoesNotWaitForAThreadThatWasWoken, holds,
         // Free now, unless the waiter has taken it since: then it is not stopped.
         if (mine.try_lock()) mine.unlock();
         if (mine.try_lock_shared()) mine.unlock_shared();
-    });
-    r.spawn("urgent", [&] {
-        be_urgent(20);
-        shared_lock mine(word);
-        mine.lock_shared(sleep_at_once);
-        mine.unlock_shared();
     });
     r.join_all();
     r.check(word.load(std::memory_order_relaxed) == 0, "free, and nobody counts as a sleeper");
