@@ -97,7 +97,7 @@ TEST(win32_waits, SignalObjectAndWaitThatCannotSignalGivesBackWhatItTook) {
         };
         thread_group threads;
         threads.start_many(2, "caller", [&](int number) {
-            for (int i = 0; i < rounds(2000); ++i) {
+            for (int i = 0; i < rounds(400); ++i) {
                 meet(2 * i + 1);
                 const DWORD how = SignalObjectAndWait(permit, tokens, 30'000, FALSE);
                 if (how == WAIT_OBJECT_0) ++worked;
