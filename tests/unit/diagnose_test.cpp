@@ -384,8 +384,9 @@ TEST(ParkedWaits, ListAThreadInAGroupCommitUntilItsFlushHasEnded) {
     auto_reset_event may_end;
     tocsin::group_commit<int> log([&](const tocsin::commit_group<int>&) { may_end.wait(); });
     thread_group threads;
-    for (int i = 0; i != 2; ++i) threads.start("submitter", [&] { (void)log.submit(1); });
-    until_parked(&may_end, 1);
+    threads.start("leader", [&] { (void)log.submit(1); });
+    until_parked(&may_end, 1);  // it has taken its group, which the second thread cannot join any more
+    threads.start("submitter", [&] { (void)log.submit(1); });
     until_parked(&log, 1);
     EXPECT_STREQ(parked_on(&log)[0].type, "group_commit");
     EXPECT_NE(parked_on(&log)[0].thread, parked_on(&may_end)[0].thread) << "the leader waits in its flush";

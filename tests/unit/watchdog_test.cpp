@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The watchdog reports each wait that takes too long, once, and no other.
 #include "facts.hpp"
+#include "pipe_ends.hpp"
+#include "posix.hpp"
 #include "printing.hpp"
 #include "sanitizer.hpp"
 #include "task.hpp"
 #include "threads.hpp"
 
 #include <tocsin/await.hpp>
+#include <tocsin/channel.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/fd.hpp>
+#include <tocsin/group_commit.hpp>
 #include <tocsin/operation.hpp>
+#include <tocsin/wait.hpp>
 #include <tocsin/wait_set.hpp>
 #include <tocsin/watchdog.hpp>
 #include <tocsin/word_lock.hpp>
@@ -18,6 +24,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -57,10 +64,15 @@ public:
     void until_one_more() { one_more_.wait(); }
     // The report about this address, once there is one. How often it was reported: reports_of().
     report until_reported(const void* address) {
+        return until_reported([address](const parked_wait& wait) { return wait.address == address; });
+    }
+    // The first report about such a wait.
+    template <std::predicate<const parked_wait&> Such>
+    report until_reported(Such such) {
         for (;;) {
             {
                 const std::lock_guard held(lock_);
-                const auto found = std::ranges::find(reports_, address, &report::address);
+                const auto found = std::ranges::find_if(reports_, such, &report::wait);
                 if (found != reports_.end()) return *found;
             }
             until_one_more();  // a wait that is reported, too, if it takes too long
@@ -180,6 +192,72 @@ TEST(Watchdog, ReportsEachWaitOnce) {
     second.set();
     threads.join();
 }
+
+// Where servers hang: not only in waits for one object.
+TEST(Watchdog, ReportsWaitsInSetsInGroupCommitsAndInChannels) {
+    reports seen;
+    auto_reset_event member;
+    auto_reset_event may_end;
+    tocsin::wait_set set;
+    set.add(member, 1);
+    tocsin::group_commit<int> log([&](const auto&) { may_end.wait(); });
+    tocsin::channel<int> items(1);
+    thread_group threads;
+    const auto watchdog = seen.watch(1ms);
+    threads.start("waits in a set", [&] {
+        tocsin::ready_item item;
+        (void)set.wait({&item, 1});
+    });
+    threads.start("leads", [&] { (void)log.submit(1); });
+    until_parked(&may_end, 1);  // it has taken its group, which the next thread cannot join any more
+    threads.start("submits", [&] { (void)log.submit(1); });
+    threads.start("receives", [&] { (void)items.receive(); });
+    EXPECT_STREQ(seen.until_reported(&set).wait.type, "wait_set");
+    EXPECT_EQ(seen.until_reported(&member).wait.thread, threads.number(0));
+    EXPECT_STREQ(seen.until_reported(&log).wait.type, "group_commit");
+    (void)seen.until_reported(&may_end);  // in the flush
+    EXPECT_STREQ(seen.until_reported(&items).wait.type, "channel receive");
+    member.set();
+    until_parked(&may_end, 1);
+    may_end.set();
+    until_parked(&log, 0);
+    until_parked(&may_end, 1);  // the second one leads
+    may_end.set();
+    items.close();
+    threads.join();
+}
+
+#if TOCSIN_ON_POSIX
+// A thread in a poll, an operation, and a coroutine whose descriptor a driver watches.
+TEST(Watchdog, ReportsWaitsForDescriptorsOfThreadsOperationsAndCoroutines) {
+    reports seen;
+    const support::pipe_ends of_thread;
+    const support::pipe_ends of_operation;
+    const support::pipe_ends of_coroutine;
+    const auto watchdog = seen.watch(1ms);
+    thread_group threads;
+    threads.start("polls", [&] { (void)tocsin::wait_any(tocsin::readable(of_thread.out())); });
+    auto operation =
+        tocsin::any_operation([](tocsin::any_result) noexcept {}, tocsin::readable(of_operation.out()));
+    operation.start();
+    auto_reset_event ended;
+    const auto waits = [&]() -> support::task {
+        (void)co_await tocsin::async_wait_any(ended, tocsin::readable(of_coroutine.out()));
+    };
+    const support::task coroutine = waits();
+    for (const support::pipe_ends* each : {&of_thread, &of_operation, &of_coroutine}) {
+        const auto descriptor = static_cast<unsigned>(each->out());
+        const report about = seen.until_reported([descriptor](const parked_wait& wait) {
+            return wait.what == parked_wait::kind::descriptor && wait.bit == descriptor;
+        });
+        EXPECT_STREQ(about.wait.type, "descriptor");
+    }
+    ended.set();
+    coroutine.join();
+    of_thread.put();
+    threads.join();
+}
+#endif
 
 TEST(Watchdog, IsSilentAboutShortWaits) {
     reports seen;
