@@ -21,10 +21,13 @@ except ImportError:
     execute = interpreters.run_string
 
 class Other:
-    '''Code that runs in another interpreter, in a thread. From CPython 3.12 on the thread destroys it, before that the main
-    thread does: otherwise CPython waits for ever if the interpreter has imported threading.'''
+    '''Code that runs in another interpreter, in a thread. From CPython 3.12 on the thread destroys it. Before that, the
+    main thread imports threading there and destroys it: CPython waits for ever for the thread that imported threading,
+    if another one destroys the interpreter.'''
     def __init__(self, code):
         self.number, self.failed, self.ran = interpreters.create(), None, False
+        if sys.version_info < (3, 12):
+            execute(self.number, "import threading")
         self.thread = threading.Thread(target=self.run, args=(code,))
         self.thread.start()
     def run(self, code):
