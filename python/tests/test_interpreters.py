@@ -123,9 +123,11 @@ class Interpreters(unittest.TestCase):
             event = tocsin.InterpreterEvent.attach(handle)
             attached.set()
             other.end()
-            threading.Timer(0.001, event.set).start()
+            timer = threading.Timer(0.001, event.set)
+            timer.start()
             assert event.wait(60)
-            del event
+            timer.join()  # until then its thread has the event, and so has the timer itself
+            del timer, event
             import gc
             gc.collect()
             try:
