@@ -34,10 +34,14 @@ template <class Prepare, class Check>
 std::string in_a_child_with_many_threads(Prepare prepare, Check check) {
     return support::ending_of_child([&] {
         if (!prepare()) return 2;
-        static tocsin::auto_reset_event own[threads];
+        constexpr int more = 64;  // sleeps, at one of which the library looks while all other threads sleep
+        static tocsin::auto_reset_event own[threads + more];
         thread_group sleepers;
         const support::small_stacks small;
         sleepers.start_many(threads, "sleeper", [](int i) { own[i].wait(); });
+        for (int i = 0; i != threads; ++i) support::until_parked(&own[i], 1);
+        support::until_others_sleep();
+        sleepers.start_many(more, "another sleeper", [](int i) { own[threads + i].wait(); });
         for (auto& each : own) support::until_parked(&each, 1);
         for (auto& each : own) each.set();
         sleepers.join();

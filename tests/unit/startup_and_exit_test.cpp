@@ -290,13 +290,7 @@ TEST(AProcess, MayExitWhileDetachedThreadsAndCoroutinesWaitForStaticObjects) {
         static waited_for_at_exit all;
         static const support::task coroutine = waits_at_exit(all);
         static const support::task driven = waits_by_driver(all);
-        static std::atomic<int> begun{0};
-        const auto detached = [](auto wait) {
-            std::thread([wait] {
-                ++begun;
-                wait();
-            }).detach();
-        };
+        const auto detached = [](auto wait) { std::thread(wait).detach(); };
         all.set.add(all.member, 1);
         detached([] { all.gate.wait(); });
         detached([] { all.token.wait(); });
@@ -326,8 +320,13 @@ TEST(AProcess, MayExitWhileDetachedThreadsAndCoroutinesWaitForStaticObjects) {
             int mine = 1;
             all.commit.submit(mine);
         });
-        support::until("all threads have begun", [] { return begun == 15; });
-        std::this_thread::sleep_for(20ms);  // no fact to wait for: a wait in a set or a commit shows nowhere
+        const void* const waited_for_once[] = {
+            &all.gate,    &all.token,     &all.permits, &all.condition,    &all.latch,
+            &all.barrier, &all.slots,     &all.meeting, &all.owned->event, &all.owned->slots,
+            &all.set,     &all.flush_end, &all.commit};
+        for (const void* const each : waited_for_once) until_parked(each, 1);
+        until_parked(&all.one, 2);  // wait_any and wait_all
+        until_parked(&all.other, 2);
         std::exit(0);
         return 1;
     });

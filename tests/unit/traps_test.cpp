@@ -182,7 +182,7 @@ TEST(Trap03, WaitersOnAlignedNeighboursAreLeftAsleepByAThousandWakes) {
         const line& each = (*memory)[i];
         if (i % 2 == 0) until_parked(&each.event, 1);
         if (i % 2 == 1) until_parked(&each.word, 1);
-        threads.until_asleep(i);
+        support::until_sound_asleep(threads.id(i));
     }
     std::vector<long> before;
     for (std::size_t i = 0; i < lines; ++i) {
