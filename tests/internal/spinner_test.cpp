@@ -237,10 +237,14 @@ TEST(WaitsForAll, LookBeforeTheySleep) {
     ASSERT_NE(unused, made.end());
     ASSERT_TRUE(history_of(unused->key()).looks());
     unused->events[1].set();
-    EXPECT_EQ(tocsin::wait_all({.until = 1ms}, unused->events[0], unused->events[1]),
-              tocsin::wait_status::timed_out);
+    thread_group threads;
+    threads.start("waiter", [&] { tocsin::wait_all(unused->events[0], unused->events[1]); });
+    support::until_parked(&unused->events[0], 1);
+    threads.until_asleep(0);  // so it has looked
     EXPECT_FALSE(history_of(unused->key()).looks())
         << "a look that finds nothing costs the credit of a new history";
+    unused->events[0].set();
+    threads.join();
 }
 
 }  // namespace
