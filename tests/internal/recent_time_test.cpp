@@ -36,6 +36,22 @@ TEST(UniqueTime, IsTheTimeItselfIfThatIsLater) {
     }
 }
 
+// Also where what a thread remembers wraps around.
+TEST(UniqueTime, IsTheTimeItselfTheFirstTime) {
+    constexpr std::int64_t wrap = std::int64_t{1} << 36;
+    for (const std::int64_t time : {wrap - 16'000'000, wrap - 32, wrap - 16, wrap, wrap + 16}) {
+        std::uint32_t last = 0;
+        std::int64_t before = tocsin::platform::time_after(last, time);
+        EXPECT_EQ(before, time);
+        for (int i = 0; i != 4; ++i) {
+            const std::int64_t next = tocsin::platform::time_after(last, time);
+            EXPECT_GT(next, before);
+            EXPECT_LE(next, before + 32);
+            before = next;
+        }
+    }
+}
+
 TEST(UniqueTime, IsLaterThanTheLastOneOfATimeThatIsEqualOrBehind) {
     std::uint32_t last = 0;
     const std::int64_t first = tocsin::platform::time_after(last, 5'000'000'000'000);

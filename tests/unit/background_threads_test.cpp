@@ -4,6 +4,7 @@
 // process, which has no background threads yet.
 #include "child.hpp"
 #include "facts.hpp"
+#include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
 #include "scheduling.hpp"
@@ -43,6 +44,22 @@ using tocsin::auto_reset_event;
 
 constexpr int may_not = 77;
 
+// Waits for each of which the library starts a thread: one for each clock, one that polls, and the watchdog's.
+struct waits_with_threads {
+    static task until(auto_reset_event& on, tocsin::deadline when) {
+        co_await tocsin::async_wait({.until = when}, on);
+    }
+    static task polling(int descriptor) { co_await tocsin::async_wait(tocsin::readable(descriptor)); }
+
+    static constexpr int threads = 4;
+    auto_reset_event event;
+    support::pipe_ends idle;
+    task steady = until(event, std::chrono::steady_clock::now() + 1h);
+    task system = until(event, std::chrono::system_clock::now() + 1h);
+    task polls = polling(idle.out());
+    tocsin::wait_watchdog dog = tocsin::report_waits_longer_than(1h, [](const tocsin::parked_wait&) {});
+};
+
 TEST(BackgroundThreads, AreScheduledAsTheProgramsFirstThreadWas) {
     if (support::thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
     const auto ending = support::ending_of_child([] {
@@ -52,18 +69,7 @@ TEST(BackgroundThreads, AreScheduledAsTheProgramsFirstThreadWas) {
         int result = 0;
         std::thread([&] {
             slow_down();
-            auto_reset_event event;
-            int ends[2];
-            if (pipe(ends) != 0) std::abort();
-            const auto until = [&](auto when) -> task {
-                co_await tocsin::async_wait({.until = when}, event);
-            };
-            const task steady = until(std::chrono::steady_clock::now() + 1h);
-            const task system = until(std::chrono::system_clock::now() + 1h);
-            const task polls = [](int descriptor) -> task {
-                co_await tocsin::async_wait(tocsin::readable(descriptor));
-            }(ends[0]);
-            const auto dog = tocsin::report_waits_longer_than(1h, [](const tocsin::parked_wait&) {});
+            const waits_with_threads waits;
             support::speed_up();
             int others = 0;
             const auto self = static_cast<pid_t>(syscall(SYS_gettid));
@@ -73,7 +79,7 @@ TEST(BackgroundThreads, AreScheduledAsTheProgramsFirstThreadWas) {
                 support::until("a background thread is scheduled like the first thread",
                                [&] { return scheduling::of(each) == expected; });
             }
-            if (others != 4) result = 1;
+            if (others != waits.threads) result = 1;
             _exit(result);
         }).join();
         return result;
@@ -109,16 +115,7 @@ TEST(BackgroundThreads, BlockAllSignalsWhileTheyWait) {
         sigemptyset(&none);
         pthread_sigmask(SIG_SETMASK, &none, nullptr);
         const std::set<pid_t> before = threads_of_this_process();
-        auto_reset_event event;
-        int ends[2];
-        if (pipe(ends) != 0) return 1;
-        const auto until = [&](auto when) -> task { co_await tocsin::async_wait({.until = when}, event); };
-        const task steady = until(std::chrono::steady_clock::now() + 1h);
-        const task system = until(std::chrono::system_clock::now() + 1h);
-        const task polls = [](int descriptor) -> task {
-            co_await tocsin::async_wait(tocsin::readable(descriptor));
-        }(ends[0]);
-        const auto dog = tocsin::report_waits_longer_than(1h, [](const tocsin::parked_wait&) {});
+        const waits_with_threads waits;
         int others = 0;
         for (const pid_t each : threads_of_this_process()) {
             if (before.contains(each)) continue;
@@ -127,7 +124,7 @@ TEST(BackgroundThreads, BlockAllSignalsWhileTheyWait) {
             if (!support::blocks(each, {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGIO}))
                 return 2;
         }
-        _exit(others == 4 ? 0 : 3);
+        _exit(others == waits.threads ? 0 : 3);
     });
     EXPECT_EQ(ending, "");
 }
