@@ -130,9 +130,9 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
 }
 
 // What unique_time() does, where `last` is all that the thread remembers: when its last time was, in units of 16 ticks,
-// modulo 2^32; zero only before the first one. (Thread-local memory is scarce: shared_table/thread_slots.hpp.) A `time` is behind the
-// last one by as much as a recent_time() may be late, or it comes later. A time that comes 68 s later may look as if it
-// were behind, in one of 4,000 cases. The result is then up to 17 ms late, and still unique.
+// modulo 2^32; zero only before the first one. (Thread-local memory is scarce: shared_table/thread_slots.hpp.) A `time`
+// is behind the last one by as much as a recent_time() may be late, or it comes later. A time that comes 68 s later may
+// look as if it were behind, in one of 4,000 cases. The result is then up to 17 ms late, and still unique.
 inline std::int64_t time_after(std::uint32_t& last, std::int64_t time) noexcept {
     constexpr int unit_bits = 4;
     constexpr std::uint32_t most_behind = std::uint32_t{1} << 20;
