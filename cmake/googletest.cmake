@@ -10,7 +10,8 @@ function(tocsin_build_googletest)
     add_subdirectory("${TOCSIN_GTEST_SOURCE}/googletest" "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
 endfunction()
 
-if(TOCSIN_GTEST_SOURCE)
+if(TARGET GTest::gtest)  # another folder of tests has included this file
+elseif(TOCSIN_GTEST_SOURCE)
     tocsin_build_googletest()
 else()
     find_package(GTest REQUIRED)

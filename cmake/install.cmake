@@ -92,16 +92,3 @@ configure_file(
     "${PROJECT_SOURCE_DIR}/cmake/tocsin.pc.in" "${PROJECT_BINARY_DIR}/tocsin.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tocsin.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
     COMPONENT tocsin_development)
-
-if(TARGET tocsin_win32)
-    set(pc_win32_library "-L\${libdir} -ltocsin_win32")
-    if(WIN32)  # there it is only a header
-        set(pc_win32_library "")
-    elseif(NOT BUILD_SHARED_LIBS)
-        string(APPEND pc_win32_library "${pc_libraries_for_c}")
-    endif()
-    configure_file(
-        "${PROJECT_SOURCE_DIR}/win32/tocsin-win32.pc.in" "${PROJECT_BINARY_DIR}/tocsin-win32.pc" @ONLY)
-    install(FILES "${PROJECT_BINARY_DIR}/tocsin-win32.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
-        COMPONENT tocsin_development)
-endif()

@@ -50,6 +50,7 @@ AREAS = (
     ("lab/", "outside"),
     ("examples/", "outside"),
     ("c/", "outside"),
+    ("win32/tests/", "outside"),
     ("win32/", "win32"),
     ("python/", "python"),
 )
@@ -223,7 +224,8 @@ def check(root):
         if area_of(path):
             complaints += check_includes(root, path, lines)
     complaints += check_orders(
-        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/", "win32/", "python/"))})
+        {path: lines for path, lines in files.items() if path.startswith(("include/", "src/", "win32/", "python/"))
+         and area_of(path) != "outside"})
     return complaints
 
 

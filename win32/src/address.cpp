@@ -2,7 +2,7 @@
 // WaitOnAddress() by tocsin's waits on addresses (src/address.cpp). A wake releases only threads that wait at this
 // moment, first in, first out.
 //
-// Checked by: tests/win32/address_test.cpp.
+// Checked by: win32/tests/address_test.cpp.
 #include "object.hpp"
 #include "wait.hpp"
 

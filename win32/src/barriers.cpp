@@ -8,7 +8,7 @@
 // Memory order: [win32-barrier] The changes that wake are sequentially consistent, and all loads acquire. So a thread
 // that sees a change sees what came before that change.
 //
-// Checked by: tests/win32_unit/locks_test.cpp, tests/win32/once_and_barrier_test.cpp.
+// Checked by: win32/tests/unit/locks_test.cpp, win32/tests/once_and_barrier_test.cpp.
 #include "object.hpp"
 
 #include <tocsin/address.hpp>

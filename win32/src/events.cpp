@@ -2,7 +2,7 @@
 // Events and semaphores: each handle names an event or a semaphore of tocsin. Those objects and the table of handles
 // contain all the concurrency, except for semaphores that count further than tocsin's (permits.hpp).
 //
-// Checked by: tests/win32_unit/handles_test.cpp, tests/win32.
+// Checked by: win32/tests/unit/handles_test.cpp, win32/tests.
 #include "object.hpp"
 
 namespace tocsin::win32 {

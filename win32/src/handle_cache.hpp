@@ -23,7 +23,7 @@
 // frees the slot acquires what the thread did, because the thread's end of the use releases it ([handle-use]). A close
 // that happens before a look changed the slot's word before, so the look reads that change or a later one.
 //
-// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), tests/win32_unit/handle_cache_test.cpp.
+// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), win32/tests/unit/handle_cache_test.cpp.
 #pragma once
 
 #include "handle_table.hpp"

@@ -36,7 +36,7 @@
 //   [handle-chunk]  A new chunk of slots is published with release, and found with acquire.
 //   The list of free slots is under a lock.
 //
-// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), tests/win32_unit/handles_test.cpp.
+// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), win32/tests/unit/handles_test.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>

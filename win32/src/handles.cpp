@@ -11,7 +11,7 @@
 //       out a further handle of the object. An object whose name was removed never gets a name again, even if
 //       duplicate() opens a further handle.
 //
-// Checked by: tests/win32_unit/handles_test.cpp, tests/win32.
+// Checked by: win32/tests/unit/handles_test.cpp, win32/tests.
 #include "object.hpp"
 #include "thread.hpp"
 

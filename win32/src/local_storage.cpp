@@ -15,7 +15,7 @@
 // Memory order: none of the atomic accesses needs one. A value is the thread's own, and a program that frees an index
 // orders that with the threads that use it.
 //
-// Checked by: tests/win32/local_storage_test.cpp.
+// Checked by: win32/tests/local_storage_test.cpp.
 #include "local_storage.hpp"
 
 #include "object.hpp"

@@ -10,7 +10,7 @@
 // Memory order: [lock-release] of the bit lock orders the fields. Threads read `OwningThread` without owning
 // the section, and some programs read `LockCount`, too. So these two are atomic, without order.
 //
-// Checked by: tests/win32_unit/locks_test.cpp, tests/win32.
+// Checked by: win32/tests/unit/locks_test.cpp, win32/tests.
 #include "shared_lock.hpp"
 #include "thread.hpp"
 #include "wait.hpp"

@@ -27,7 +27,7 @@
 //            takes the event acquires ([event-publish] in src/event.cpp). Only `owner_` is read by threads without the
 //            right to the mutex. It needs no order (mutex_state-2).
 //
-// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), tests/win32_unit/mutex_test.cpp.
+// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), win32/tests/unit/mutex_test.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>

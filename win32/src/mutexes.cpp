@@ -2,7 +2,7 @@
 // The calls on mutexes. mutex_state.hpp explains their owners. thread.cpp explains what becomes of mutexes when their
 // owner ends.
 //
-// Checked by: tests/win32_unit/mutex_test.cpp, tests/win32.
+// Checked by: win32/tests/unit/mutex_test.cpp, win32/tests.
 #include "thread.hpp"
 
 namespace tocsin::win32 {

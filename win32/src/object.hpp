@@ -9,7 +9,7 @@
 // Memory order: [object-end] Dropping a reference releases, and the thread that drops the last one acquires. So the
 // object's end comes after everything that other threads did with the object.
 //
-// Checked by: tests/win32/handle_test.cpp, named_test.cpp and storm_test.cpp, tests/win32_unit/handles_test.cpp.
+// Checked by: win32/tests/handle_test.cpp, named_test.cpp and storm_test.cpp, win32/tests/unit/handles_test.cpp.
 #pragma once
 
 #include "handle_cache.hpp"

@@ -19,8 +19,8 @@
 // Memory order: none but that of the near semaphore and of the lock. A take acquires the release that filled the near
 // semaphore. The store to `beyond_` came before that release, so took_one() sees it or a later one.
 //
-// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), tests/win32/semaphore_test.cpp,
-// tests/win32_unit/inside_test.cpp.
+// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), win32/tests/semaphore_test.cpp,
+// win32/tests/unit/inside_test.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>

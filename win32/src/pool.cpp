@@ -28,8 +28,8 @@
 // The threads of pools block all signals. They are scheduled as the program's first thread was when the library was
 // loaded, whichever thread posted the task for which they were started (include/tocsin/detail/library_thread.hpp).
 //
-// Checked by: tests/win32/registered_wait_test.cpp, thread_pool_test.cpp, timer_queue_test.cpp,
-// tests/win32_unit/memory_test.cpp, background_threads_test.cpp.
+// Checked by: win32/tests/registered_wait_test.cpp, thread_pool_test.cpp, timer_queue_test.cpp,
+// win32/tests/unit/memory_test.cpp, background_threads_test.cpp.
 #include "pool.hpp"
 
 #include "thread.hpp"

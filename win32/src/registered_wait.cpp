@@ -24,7 +24,7 @@
 // mutex ends like this, too, if there is no memory to make the callback's thread the mutex's owner. The mutex is free
 // again then.
 //
-// Checked by: tests/win32/registered_wait_test.cpp, tests/win32_unit/waits_test.cpp, inside_test.cpp,
+// Checked by: win32/tests/registered_wait_test.cpp, win32/tests/unit/waits_test.cpp, inside_test.cpp,
 // memory_test.cpp.
 #include "object_wait.hpp"
 #include "pool.hpp"

@@ -57,8 +57,8 @@
 //                   bit_lock.cpp). Leaving the readers releases, and acquires from those who left before. So the last
 //                   reader's unlock of bit 0 passes on what all readers did.
 //
-// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), tests/win32_unit/locks_test.cpp,
-// tests/win32_unit/priorities_test.cpp.
+// Checked by: tests/model/win32_model_test.cpp (P24 of docs/proofs.md), win32/tests/unit/locks_test.cpp,
+// win32/tests/unit/priorities_test.cpp.
 #pragma once
 
 #include <tocsin/bit_lock.hpp>

@@ -13,7 +13,7 @@
 // A semaphore may reach its maximum between the check and the signal. Then the wait is stopped. If the wait has been
 // given its object all the same, the object goes back.
 //
-// Checked by: tests/win32_unit/waits_test.cpp, tests/win32.
+// Checked by: win32/tests/unit/waits_test.cpp, win32/tests.
 #include "wait.hpp"
 
 #include <tocsin/detail/lock_reference.hpp>

@@ -4,7 +4,7 @@
 //
 // Memory order: [lock-release] of the bit lock orders everything. The depth is also read without it.
 //
-// Checked by: tests/win32/interlocked_test.cpp.
+// Checked by: win32/tests/interlocked_test.cpp.
 #include "object.hpp"
 
 #include <tocsin/bit_lock.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ported programs ask of the machine and of the calendar, and waits for messages, of which there are none.
 //
-// Checked by: tests/win32/thread_properties_test.cpp.
+// Checked by: win32/tests/thread_properties_test.cpp.
 #include "object.hpp"
 #include "timer_queue.hpp"
 

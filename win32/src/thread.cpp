@@ -22,7 +22,7 @@
 //   thread-5  A thread is in a list from its construction until its destruction, under the lock of that list. Whoever
 //       finds it there may use it only if it gets a reference under this lock, because it may just be ending.
 //
-// Checked by: tests/win32_unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, tests/win32.
+// Checked by: win32/tests/unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, win32/tests.
 #include "thread.hpp"
 
 #include "local_storage.hpp"

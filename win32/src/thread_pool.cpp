@@ -29,7 +29,7 @@
 //   thread_pool-7  A callback that runs once counts as running from before it is in its group until it is submitted,
 //       and has a reference until then. So a group that is closed meanwhile waits for it.
 //
-// Checked by: tests/win32/thread_pool_test.cpp, tests/win32_unit/pool_ends_test.cpp, memory_test.cpp.
+// Checked by: win32/tests/thread_pool_test.cpp, win32/tests/unit/pool_ends_test.cpp, memory_test.cpp.
 #include "object_wait.hpp"
 #include "pool.hpp"
 #include "thread.hpp"

@@ -5,7 +5,7 @@
 // `system_number` is not zero only while the thread runs. It changes under the lock, and the thread sets it back to
 // zero at its end. So nothing is ever applied to another thread that has the same number later.
 //
-// Checked by: tests/win32/thread_properties_test.cpp.
+// Checked by: win32/tests/thread_properties_test.cpp.
 #include "thread.hpp"
 #include "timer_queue.hpp"
 

@@ -15,7 +15,7 @@
 //   timer_queues-4  Once a timer has been stopped, nothing sets it: both happen under the lock of the timers. A timer
 //       is stopped, or was never set, before its last reference is dropped. So it is in no map then.
 //
-// Checked by: tests/win32/timer_queue_test.cpp, tests/win32_unit/timer_queue_test.cpp, memory_test.cpp.
+// Checked by: win32/tests/timer_queue_test.cpp, win32/tests/unit/timer_queue_test.cpp, memory_test.cpp.
 #include "pool.hpp"
 #include "thread.hpp"
 #include "timer_queue.hpp"

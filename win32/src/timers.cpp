@@ -21,7 +21,7 @@
 //       absolute time is due again one period after it fired, by the relative clock. From then on, setting the
 //       system's clock does not move its times.
 //
-// Checked by: tests/win32_unit/waits_test.cpp, memory_test.cpp, tests/win32.
+// Checked by: win32/tests/unit/waits_test.cpp, memory_test.cpp, win32/tests.
 #include "thread.hpp"
 #include "timer_queue.hpp"
 

@@ -20,8 +20,8 @@
 //       without a use of each. If a handle isn't in the cache, or no object is ready, the wait begins again, with uses.
 //       So it takes an object only once it has found all handles valid, as Windows does.
 //
-// Checked by: tests/win32_unit/mutex_test.cpp, handle_cache_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp
-// (win32_wait-1), tests/win32.
+// Checked by: win32/tests/unit/mutex_test.cpp, handle_cache_test.cpp, waits_test.cpp, tests/model/win32_model_test.cpp
+// (win32_wait-1), win32/tests.
 #include "wait.hpp"
 
 #include "small_array.hpp"
