@@ -7,7 +7,7 @@
 //     tocsin_auto_event_set(&job);                              // a producer
 //
 // Each function does what the C++ member or function of the same name does. The C++ headers in include/tocsin say what
-// is ordered before what, what may be destroyed when, and what each call costs. docs/c.md is the guide. These things
+// is ordered before what, what may be destroyed when, and what each call costs. c/docs/c.md is the guide. These things
 // differ in C:
 //
 // - Objects. The caller provides the memory. `tocsin_X_init` makes an object in it, and `tocsin_X_destroy` ends the

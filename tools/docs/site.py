@@ -132,7 +132,7 @@ def tree(caption: str, pages: list[str]) -> str:
 
 def documents() -> list[Path]:
     found = [one for one in ROOT.glob("*.md")] + [one for one in (ROOT / "docs").rglob("*.md")]
-    found += [one for folder in ("lab", "proofs", "examples", "tools", "packaging")
+    found += [one for folder in ("c", "win32", "lab", "proofs", "examples", "tools", "packaging")
               for one in (ROOT / folder).rglob("*.md")]  # fmt: skip
     return sorted(found) + public_headers() + [ROOT / one for one in (*C_HEADERS, PYTHON_STUB)]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares three lists: the calls of Windows' headers (calls.txt), those that tocsin's headers declare or refuse, and
-the tables of docs/porting_from_windows.md. So no call is forgotten, and the page says of each what is true. Given the
-folder of Windows' headers as MinGW-w64 has them, also compares the list with those of them that are about nothing but
-threads, waits and wakes.
+the tables of win32/docs/porting_from_windows.md. So no call is forgotten, and the page says of each what is true. Given
+the folder of Windows' headers as MinGW-w64 has them, also compares the list with those of them that are about nothing
+but threads, waits and wakes.
 
 A row of the page has the names of calls in full in its first column. Its second column begins with "Same", "Different",
 "Better", "Refused" (a program that uses it does not compile, and the message says why) or "Not there". Names of the
@@ -59,7 +59,7 @@ def declared():
 def described():
     """The names of the page's tables, each with the first word of its row."""
     rows, wrong = {}, []
-    for line in (ROOT / "docs" / "porting_from_windows.md").read_text().splitlines():
+    for line in (ROOT / "win32" / "docs" / "porting_from_windows.md").read_text().splitlines():
         if not line.startswith("| `"):
             continue
         names, what = (cell.strip() for cell in line.strip().strip("|").split(" | ", 1))

@@ -4,7 +4,7 @@
 //
 // The cases are written from Microsoft's documentation. Where a case rests on what was observed on Windows, or on what
 // is likely, its comment says so. Where Wine answers differently, the case names Wine's answer, and accepts both
-// answers under Wine. docs/windows_differences.md lists these places.
+// answers under Wine. win32/docs/windows_differences.md lists these places.
 #pragma once
 
 #include "facts.hpp"

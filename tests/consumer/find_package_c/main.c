@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A stranger's program in C: it uses what docs/c.md shows, and nothing else of this tree. */
+/* A stranger's program in C: it uses what c/docs/c.md shows, and nothing else of this tree. */
 #include <stdio.h>
 #include <tocsin.h>
 

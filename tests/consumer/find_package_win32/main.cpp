@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stranger's program that came from Windows. It uses what docs/porting_from_windows.md shows, and nothing else of
-// this tree.
+// A stranger's program that came from Windows. It uses what win32/docs/porting_from_windows.md shows, and nothing else
+// of this tree.
 #include <tocsin/win32.h>
 
 #include <cstdio>

@@ -7,7 +7,7 @@
  *     HANDLE both[] = {ready, mutex};
  *     if (WaitForMultipleObjects(2, both, TRUE, 5000) == WAIT_OBJECT_0) ...
  *
- * Except for the differences that docs/porting_from_windows.md lists, each call does what Windows documents, and
+ * Except for the differences that win32/docs/porting_from_windows.md lists, each call does what Windows documents, and
  * returns the same values and error codes. That page lists the calls that do the same, those that differ, and those
  * that are missing. The differences that matter most:
  * - Everything stays inside the process. A name is known only within the process, and GetCurrentProcess() is the only
