@@ -5,11 +5,12 @@
 static void parked_waits_are_described(void) {
     tocsin_auto_event event = TOCSIN_EVENT_UNSET;
     char text[4096], little[8];
+    size_t length;
     pthread_t thread = start(wait_for_token, &event);
     until_parked(&event, 1);
     CHECK_OK(tocsin_name_address(&event, "the token"));
-    CHECK(tocsin_describe_parked_waits(text, sizeof text) == strlen(text) &&
-          strstr(text, "the token") != NULL);
+    length = tocsin_describe_parked_waits(text, sizeof text);
+    CHECK(length == strlen(text) && strstr(text, "the token") != NULL);
     CHECK(tocsin_describe_parked_waits(little, sizeof little) > 7 && strlen(little) == 7);
     CHECK_OK(tocsin_name_address(&event, NULL));
     tocsin_auto_event_set(&event);
@@ -63,14 +64,15 @@ static void a_watchdog_reports_a_long_wait_once(void) {
 static void waits_are_counted_if_the_library_counts(void) {
     tocsin_wait_counters before, after;
     tocsin_auto_event event = TOCSIN_EVENT_UNSET;
-    tocsin_limits how = until(TOCSIN_CLOCK_FROM_NOW, 100 * MS);  // not over before the thread sleeps
+    tocsin_limits how = until(TOCSIN_CLOCK_FROM_NOW, 100 * MS);
     const tocsin_status counts = tocsin_read_wait_counters(&before);
     how.spin.mode = TOCSIN_SPIN_NONE;
-    CHECK(tocsin_auto_event_wait(&event, &how) == TOCSIN_TIMED_OUT);
-    CHECK(tocsin_read_wait_counters(&after) == counts);
+    do {  // again if it is over before the thread sleeps
+        CHECK(tocsin_auto_event_wait(&event, &how) == TOCSIN_TIMED_OUT);
+        CHECK(tocsin_read_wait_counters(&after) == counts);
+    } while (TOCSIN_TESTS_COUNT && after.slept == before.slept);
     if (TOCSIN_TESTS_COUNT) {
         CHECK_OK(counts);
-        CHECK(after.slept > before.slept);
     } else {
         CHECK(counts == TOCSIN_ERROR_UNSUPPORTED && after.slept == 0 &&
               strstr(tocsin_last_error(), "TOCSIN_COUNTERS"));

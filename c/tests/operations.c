@@ -139,7 +139,7 @@ static void a_loop_of_the_user_serves_operations(void) {
     tocsin_driver driver, other;
     tocsin_deadline next;
     tocsin_source sources[2];
-    tocsin_limits soon = until(TOCSIN_CLOCK_FROM_NOW, 50 * MS);  // not over before the wait begins
+    tocsin_limits soon = until(TOCSIN_CLOCK_FROM_NOW, 50 * MS);
     tocsin_limits late = until(TOCSIN_CLOCK_FROM_NOW, 3600000 * (int64_t)MS);
     int changes = 0;
     int ends[2];
@@ -155,7 +155,10 @@ static void a_loop_of_the_user_serves_operations(void) {
     CHECK_OK(tocsin_driver_next_deadline(&driver, &next));
     CHECK(next.clock == TOCSIN_CLOCK_NEVER && tocsin_driver_poll_timeout(&driver) == -1);
 
-    CHECK_OK(tocsin_operation_start(&operation, &soon));  // at a deadline, in the loop
+    do {  // at a deadline, in the loop; again if it is over before the wait begins
+        changes = ending.calls = 0;
+        CHECK_OK(tocsin_operation_start(&operation, &soon));
+    } while (ending.calls != 0);
     CHECK(changes == 1);
     CHECK(tocsin_operation_set_driver(&operation, &driver) == TOCSIN_ERROR_BUSY);
     CHECK_OK(tocsin_driver_next_deadline(&driver, &next));

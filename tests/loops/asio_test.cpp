@@ -330,9 +330,13 @@ TEST(AsioWait, AnItemIsNotLostThoughATimeoutPassesWithIt) {
     };
     const auto produce = [&]() -> net::awaitable<void> {
         net::steady_timer pause(context);
-        for (int i = 0; i != count; ++i) {
+        const auto wait = [&] {
             pause.expires_after(200us);
-            co_await pause.async_wait(net::use_awaitable);
+            return pause.async_wait(net::use_awaitable);
+        };
+        while (timeouts == 0) co_await wait();
+        for (int i = 0; i != count; ++i) {
+            co_await wait();
             EXPECT_EQ(items.try_send(i), tocsin::channel_status::done);
         }
     };
@@ -340,7 +344,6 @@ TEST(AsioWait, AnItemIsNotLostThoughATimeoutPassesWithIt) {
     net::co_spawn(context, produce(), net::detached);
     context.run();
     EXPECT_EQ(expected, count);
-    EXPECT_GT(timeouts, 0);
 }
 
 #if defined(HAS_SLOTS)

@@ -225,10 +225,12 @@ TEST(GroupCommitStress, LargeGroupsWakeUpWhole) {
     const int threads = rounds(500, 50);
     const int each = rounds(50, 20);
     std::atomic<int> active{threads};
+    std::atomic<bool> first_flush{false};
     std::uint64_t covered = 0;
     group_commit<submission>* self = nullptr;
     group_commit<submission> commit([&](commit_group<submission> group) {
         covered += group.size();
+        first_flush.store(true);
         support::until("waiting for everybody to gather", [&] {
             return self->statistics().waiting + group.size() == static_cast<std::size_t>(active.load());
         });
@@ -236,11 +238,15 @@ TEST(GroupCommitStress, LargeGroupsWakeUpWhole) {
     self = &commit;
     {
         thread_group group;
-        group.start_many(threads, "submitter", [&](int) {
+        const auto submit_all = [&](int) {
             submission mine;
             for (int i = 0; i != each; ++i) commit.submit(mine);
             active.fetch_sub(1);
-        });
+        };
+        // The first group has one member, so all others gather in the second.
+        group.start_many(1, "first submitter", submit_all);
+        support::until("the first leader flushes alone", [&] { return first_flush.load(); });
+        group.start_many(threads - 1, "submitter", submit_all);
     }
     EXPECT_EQ(covered, static_cast<std::uint64_t>(threads) * static_cast<std::uint64_t>(each));
     EXPECT_GE(commit.statistics().largest_group, static_cast<std::size_t>(threads) - 1);

@@ -7,7 +7,6 @@
 #include "sanitizer.hpp"
 
 #include <chrono>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,13 +15,9 @@
 namespace support {
 
 // Whether the child's only thread sleeps in the kernel. Linux only.
-inline bool is_asleep(pid_t child) {
-    std::ifstream file("/proc/" + std::to_string(child) + "/stat");
-    std::string line;
-    if (!std::getline(file, line)) return false;
-    const auto name_end = line.rfind(')');
-    return name_end != std::string::npos && line.compare(name_end, 3, ") S") == 0;
-}
+inline bool is_asleep(pid_t child) { return state_in("/proc/" + std::to_string(child) + "/stat") == 'S'; }
+// Whether the child has ended, and nobody has waited for it yet. Linux only.
+inline bool is_over(pid_t child) { return state_in("/proc/" + std::to_string(child) + "/stat") == 'Z'; }
 
 // Waits for a child process and returns how it ended, in words: "" for exit code 0. Kills a child that hangs.
 inline std::string ending_of(pid_t child) {

@@ -39,14 +39,17 @@ inline std::uint64_t thread_number() { return static_cast<std::uint64_t>(thread_
 inline std::string about_thread(pid_t thread) { return "/proc/self/task/" + std::to_string(thread) + '/'; }
 #endif
 
-// The kernel's letter for the state of a thread of this process: R if it runs, S if it sleeps. 0 if it is gone.
-inline char state_of(pid_t thread) {
-    std::ifstream file(about_thread(thread) + "stat");
+// The kernel's letter for the state that a file `stat` tells: R for what runs, S for what sleeps, Z for what has ended.
+// 0 if it is gone.
+inline char state_in(const std::string& stat) {
+    std::ifstream file(stat);
     std::string line;
     if (!std::getline(file, line)) return 0;
     const auto name_end = line.rfind(')');
     return name_end == std::string::npos || name_end + 2 >= line.size() ? char{0} : line[name_end + 2];
 }
+// Of a thread of this process.
+inline char state_of(pid_t thread) { return state_in(about_thread(thread) + "stat"); }
 
 // Waits until exactly `count` waiters are queued on the object at `address`.
 inline void until_parked(const volatile void* address, std::size_t count) {

@@ -12,6 +12,7 @@ using namespace win32;
 struct calls {
     std::atomic<int> for_signals{0};
     std::atomic<int> for_time{0};
+    std::atomic<pid_t> last_thread{0};  // that called
     int count() const { return for_signals.load() + for_time.load(); }
     void until(int wanted) const {
         support::until("callbacks", [&] { return count() >= wanted; });
@@ -20,6 +21,7 @@ struct calls {
 void CALLBACK count(void* context, BOOLEAN timed_out) {
     auto& seen = *static_cast<calls*>(context);
     EXPECT_TRUE(timed_out == TRUE || timed_out == FALSE);
+    seen.last_thread.store(support::thread_id());
     (timed_out ? seen.for_time : seen.for_signals).fetch_add(1);
 }
 
@@ -307,7 +309,13 @@ TEST(Unregistered, InEveryFormOnceItsCallbackHasEndedOrWasNeverCalled) {
             HANDLE wait = nullptr;
             ASSERT_TRUE(registers(wait, event, count, &seen, INFINITE, WT_EXECUTEONLYONCE));
             if (called) seen.until(1);
-            over_tocsin ? support::until_others_sleep() : nap(50ms);  // the callback has returned
+            if (over_tocsin) {
+                support::until_others_sleep();  // the callback has returned
+            } else if (called) {
+                support::until_sound_asleep(seen.last_thread.load());
+            } else {
+                nap(50ms);  // no fact to wait for: the wait is under way
+            }
             switch (form) {
                 case 0: EXPECT_TRUE(works(UnregisterWait, wait)); break;
                 case 1: EXPECT_TRUE(works(UnregisterWaitEx, wait, nullptr)); break;

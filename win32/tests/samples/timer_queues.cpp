@@ -41,11 +41,11 @@ int main(void) {
         printf("CreateTimerQueue failed (%d)\n", GetLastError());
         return 2;
     }
+    printf("Call timer routine in 50 milliseconds...\n");
     if (!CreateTimerQueueTimer(&hTimer, hTimerQueue, (WAITORTIMERCALLBACK)TimerRoutine, &arg, 50, 0, 0)) {
         printf("CreateTimerQueueTimer failed (%d)\n", GetLastError());
         return 3;
     }
-    printf("Call timer routine in 50 milliseconds...\n");
     if (WaitForSingleObject(gDoneEvent, INFINITE) != WAIT_OBJECT_0)
         printf("WaitForSingleObject failed (%d)\n", GetLastError());
 
