@@ -438,7 +438,10 @@ class Distributions(unittest.TestCase):
         self.assertEqual(distributions.ctest_count("ninja: build stopped"), run.Count(failed=1))
 
     def test_the_table_has_what_passed_last_with_its_day_and_versions(self):
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(distributions, "FOLDER", Path(folder)):
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(distributions, "PAGE", Path(folder) / "page.md") as page:
+            page.write_text(f"before\n{distributions.BEGIN}{distributions.END}after\n")
+
             def runs(day, versions, **steps):
                 system = distributions.System("debian-13", "trixie")
                 for step, count in steps.items():
@@ -449,10 +452,17 @@ class Distributions(unittest.TestCase):
             runs("2030-01-01", "GCC 98", one=run.Count(3), two=run.Count(4, 0, 1), three=run.Count(1), four=run.Count(7))
             runs("2030-01-02", "GCC 98", two=run.Count(4, 1), three=run.Count(2))
             runs("2030-01-02", "GCC 99", four=run.Count(8))
-            rows = distributions.table().splitlines()[2:]
-        self.assertEqual(["| debian-13, 2030-01-01 | GCC 98 | one: 3 passed, 0 failed |",
-                          "| debian-13, 2030-01-02 | GCC 98 | three: 2 passed, 0 failed |",
-                          "| debian-13, 2030-01-02 | GCC 99 | four: 8 passed, 0 failed |"], rows)
+            text = page.read_text()
+        self.assertEqual(f"before\n{distributions.BEGIN}\n"
+                         "| system, day | versions | passed |\n| --- | --- | --- |\n"
+                         "| debian-13, 2030-01-01 | GCC 98 | one: 3 passed, 0 failed |\n"
+                         "| debian-13, 2030-01-02 | GCC 98 | three: 2 passed, 0 failed |\n"
+                         "| debian-13, 2030-01-02 | GCC 99 | four: 8 passed, 0 failed |\n"
+                         f"\n{distributions.END}after\n", text)
+
+    def test_a_table_that_is_read_and_written_again_is_the_same(self):
+        written = distributions.PAGE.read_text().split(distributions.BEGIN)[1].split(distributions.END)[0]
+        self.assertEqual(written.strip(), distributions.table(distributions.read(written)).strip())
 
     def test_the_table_has_the_compilers_that_built_in_the_same_standards_together(self):
         passed = {"clang++-18 C++20": "18.1.8", "g++-9 C++20": "9.1.0", "one": "3", "g++-14 C++20": "14.2.0",

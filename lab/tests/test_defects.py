@@ -37,7 +37,8 @@ HANG = "import time; time.sleep(60)"
 
 
 def program(peer: str, ours: str) -> str:
-    return f"#!{sys.executable}\nimport sys\nexec({peer!r} if sys.argv[1] == 'peer' else {ours!r})\n"
+    # Not sys.executable, whose path may have a blank: the kernel takes a path in this line to end there.
+    return f"#!/usr/bin/env python3\nimport sys\nexec({peer!r} if sys.argv[1] == 'peer' else {ours!r})\n"
 
 
 def findings(*rows: Row, **changes: object) -> Findings:

@@ -5,7 +5,6 @@ debootstrap makes a system in build/distributions/NAME; a second run uses it aga
 their own /proc and process numbers. A copy of this tree is in the system, in a folder whose name has a blank, and
 belongs to a user without rights; root has another. Each step writes a log, and notes what passed."""
 
-import json
 import os
 import re
 import shlex
@@ -39,6 +38,8 @@ TREES = {"user": USER, "root": "/srv/tree"}
 CLONES = {"user": f"{HOME}/a clone", "root": "/srv/clone"}
 CACHE = "/srv/ccache"
 TRUSTED = "/srv/certificates"  # those of this system, which may be behind a proxy with a certificate
+SUITE_PROGRAMS = "tocsin_suites"
+SUITE_TESTS = "-L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'"
 STRANGER = """
 #include <tocsin/tocsin.hpp>
 #include <thread>
@@ -53,7 +54,8 @@ int main() {
 def enter(root, script, user, tree=None):
     """The command that runs a script of the shell in the system, as this user, in the user's tree or in another."""
     tree = tree or TREES[user]
-    inside = (f"mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && cd '{tree}' "
+    inside = ("mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && mkdir --parents /dev/pts "
+              f"&& mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts && cd '{tree}' "
               f"&& exec su {user} --shell /bin/sh --command {shlex.quote(script)}")
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", root, "/bin/sh", "-c", inside]
 
@@ -296,30 +298,70 @@ def suites(compiler):
 def suites_by(system, compiler, version):
     """The suites with the checks of the standard library. Those of libstdc++ are a part of -fhardened."""
     name = f"{compiler}-{version}"
-    title, folder = f"suites {name}", f"build/suites-{name}"
     if compiler == "g++":
-        checked, flags, wanted = "-O1 -fhardened", "-O1 -fhardened", [name, "libgtest-dev"]
+        checked, flags, options, wanted = "-O1 -fhardened", "-O1 -fhardened", "", [name, "libgtest-dev"]
     else:
         checked = f"-O0, libc++ {version}, its hardening mode for debugging"
         flags = "-O0 -stdlib=libc++ -D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_DEBUG"
         if version < NOT_EXPERIMENTAL:
             flags += " -fexperimental-library"
+        options = " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
         wanted = [f"clang-{version}", f"libc++-{version}-dev", f"libc++abi-{version}-dev", "googletest"]
-    # CMake keeps one ending of precompiled headers for both languages, so both have the same compiler.
-    options = f"-DCMAKE_C_COMPILER={OF_C[compiler]}-{version}"
-    if compiler == "clang++":
-        options += " -DTOCSIN_GTEST_SOURCE=/usr/src/googletest"
+    return built_and_run(system, f"suites {name}", f"suites by {name} {checked}", compiler, version, wanted,
+                         "distribution", f"-DCMAKE_CXX_FLAGS_DEBUG='{flags}'{options}", SUITE_PROGRAMS, SUITE_TESTS)
+
+
+def built_and_run(system, title, said, compiler, version, wanted, preset, options, targets, tests):
+    """Configures by a preset with this compiler, builds the targets alone, and runs these tests, as the user."""
     installed = system.install(*wanted, "cmake", "ninja-build", "pkg-config", "ccache")
     if not installed:
         return one(installed)
+    folder = f"build/{title.replace(' ', '-')}"
+    environment = next((each.get("environment", {}) for each in presets()["testPresets"] if each["name"] == preset), {})
+    # CMake keeps one ending of precompiled headers for both languages, so both have the same compiler.
     succeeded = system.run(title, f"""
-{export(compiler_cache(USER))}
-cmake --preset distribution -B {folder} -DCMAKE_CXX_COMPILER={name} -DCMAKE_CXX_FLAGS_DEBUG='{flags}' {options} &&
-cmake --build {folder} --target tocsin_suites -- -k0 &&
-ctest --test-dir {folder} -j {JOBS} --output-on-failure -L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'""")
+{export({**compiler_cache(USER), **environment})}
+cmake --preset {preset} -B {folder} -DCMAKE_CXX_COMPILER={compiler}-{version} \\
+    -DCMAKE_C_COMPILER={OF_C[compiler]}-{version} {options} &&
+cmake --build {folder} --target {targets} -- -k0 &&
+ctest --test-dir {folder} -j {JOBS} --output-on-failure {tests}""")
     count = counted(succeeded, system.count(title))
-    system.note_count(f"suites by {name} {checked}", count)
+    system.note_count(said, count)
     return count
+
+
+def sanitized(preset):
+    """The suites under a sanitizer of the newest GCC, or of those that are chosen."""
+    def run(system, whole):
+        versions = system.compilers()["g++"]
+        return sum((built_and_run(system, f"{preset} g++-{version}", f"`{preset}` by g++-{version}", "g++", version,
+                                  [f"g++-{version}", "libgtest-dev"], preset, "-DTOCSIN_BUILD_C=OFF "
+                                  "-DTOCSIN_WIN32_SUITE=OFF", SUITE_PROGRAMS, SUITE_TESTS)
+                    for version in (versions if system.chosen else versions[-1:])), Count())
+    return run
+
+
+def examples(system, whole):
+    """The examples, and the tests of foreign loops, with the loops and the database of the system."""
+    version = system.compilers()["g++"][-1]
+    wanted = [f"g++-{version}", "libgtest-dev", *(need.package for need in needs.FOR_ALL_EXAMPLES)]
+    count = built_and_run(system, "examples", "examples and foreign loops", "g++", version, wanted, "dev",
+                          "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "examples/all tests/loops/all unit_driver_loops_test",
+                          "-R '^(example|loops_|documents[.]coming_from|unit_driver_loops)'")
+    if not count.failed:
+        with_ = system.says(f"dpkg-query -W -f '${{Package}} ${{Version}}, ' {' '.join(wanted[2:])}").rstrip(", ")
+        system.passed["examples and foreign loops"] += f" ({with_})"
+    return count
+
+
+def lab(system, whole):
+    """The laboratory's usual questions, beside what the system has, and the laboratory's own tests."""
+    installed = system.install("g++", "cmake", "make", "ninja-build", "pkg-config", "libgtest-dev", "ccache", "python3-venv")
+    if not installed:
+        return one(installed)
+    succeeded = system.run("lab", "./dev lab && .venv/bin/python -m unittest discover -s lab/tests -t lab")
+    system.note("lab", "its usual questions and its own tests" if succeeded else None)
+    return one(succeeded)
 
 
 def clone(system, whole):
@@ -358,8 +400,8 @@ def stage(name):
 STEPS = {"empty": empty, "user": user, "matrix": matrix}
 SLOW = {"suites-gcc": suites("g++"), "suites-clang": suites("clang++")}
 # These run only if -R names them.
-NAMED = {"clone": clone,
-         **{name: stage(name) for name in ("dev", "asan", "tsan", "clang", "lab", "examples", "compilers")}}
+NAMED = {"clone": clone, "examples": examples, "lab": lab, **{name: sanitized(name) for name in ("asan", "tsan")},
+         **{name: stage(name) for name in ("dev", "clang", "compilers")}}
 
 
 def versions(system):
@@ -420,28 +462,27 @@ def run(names, only=None, whole=True, chosen=()):
         say(f" {system.name}: {', '.join(planned[system.name])}")
         for step in planned[system.name]:
             count += steps[step](system, whole)
-        note_result(system)
-    if whole and not count.failed:
-        write_table()
+            if whole:
+                note_result(system)
+    if whole:
+        say(f"  the table is in {PAGE.relative_to(ROOT)}")
     return count
 
 
-def results_of(name):
-    """Where the results of a system's steps are."""
-    return FOLDER / f"{name}-steps.json"
-
-
 def note_result(system):
-    """Adds what passed, with the day and the versions, to the results of earlier runs. A step that ran again has the
-    result of its last run alone, and none if it failed."""
-    path = results_of(system.name)
-    results = json.loads(path.read_text()) if path.exists() else {}
-    now = {"day": time.strftime("%Y-%m-%d"), "versions": versions(system)}
+    """Writes what passed, with the day and the versions, into the table. A step that ran again has the result of its
+    last run alone, and none if it failed."""
+    before, rest = PAGE.read_text().split(BEGIN, 1)
+    written, after = rest.split(END, 1)
+    results = read(written)
+    mine = results.setdefault(system.name, {})
+    now = (time.strftime("%Y-%m-%d"), versions(system))
     for step, said in system.passed.items():
-        results.pop(step, None)
+        mine.pop(step, None)
         if said:
-            results[step] = {"said": said, **now}
-    path.write_text(json.dumps(results, indent=1))
+            mine[step] = (*now, said)
+    PAGE.write_text(before + BEGIN + "\n" + table(results) + "\n" + END + after)
+    system.passed.clear()
 
 
 def by_version(compiler):
@@ -465,22 +506,34 @@ def compilers_together(passed):
     return {**others, **{", ".join(names): standards for standards, names in alike.items()}}
 
 
-def table():
+def apart(passed):
+    """What compilers_together() made of them, as it was."""
+    for entry in passed.split("; "):
+        step, said = entry.rsplit(": ", 1)
+        standards = re.findall(r"C\+\+\d+", said)
+        if standards:
+            for compiler, version in re.findall(r"(\S+) \((\S+)\)", step):
+                yield from ((f"{compiler} {standard}", version) for standard in standards)
+        else:
+            yield step, said
+
+
+def read(table_):
+    """The results in a table: for each system, step -> (day, versions, what is said)."""
+    results = {}
+    for name, day, tools, passed in re.findall(r"^\| (\S+), ([\d-]+) \| (.*) \| (.*) \|$", table_, re.MULTILINE):
+        results.setdefault(name, {}).update((step, (day, tools, said)) for step, said in apart(passed))
+    return results
+
+
+def table(results):
     """A row for each system, day and set of versions, with the steps that ran last on that day with these versions."""
     rows = ["| system, day | versions | passed |", "| --- | --- | --- |"]
     for name in SUITES:
-        path = results_of(name)
         together = {}
-        for step, result in (json.loads(path.read_text()) if path.exists() else {}).items():
-            together.setdefault((result["day"], result["versions"]), {})[step] = result["said"]
+        for step, (day, tools, said) in results.get(name, {}).items():
+            together.setdefault((day, tools), {})[step] = said
         for (day, tools), passed in sorted(together.items()):
             said = "; ".join(f"{step}: {text}" for step, text in compilers_together(passed).items())
             rows.append(f"| {name}, {day} | {tools} | {said} |")
     return "\n".join(rows) + "\n"
-
-
-def write_table():
-    text = PAGE.read_text()
-    before, rest = text.split(BEGIN, 1)
-    PAGE.write_text(before + BEGIN + "\n" + table() + "\n" + END + rest.split(END, 1)[1])
-    say(f"  the table is in {PAGE.relative_to(ROOT)}")
