@@ -111,17 +111,18 @@ public:
     [[nodiscard]] bool try_wait() noexcept { return event_try_wait(state_, mode_.mode()); }
 
     // A thread that finds the event set takes the event and returns. Otherwise the thread blocks until a set() releases
-    // it, and returns for no other reason. Queued waiters are served first in, first out. For a set(), a thread counts
-    // as waiting from the moment at which the thread is queued. That is at once, or after up to 4 us of spinning where
-    // spinning has recently paid (spin.hpp). A sleeping thread does not wake up now and then to look again
-    // (docs/platforms.md names the exceptions).
+    // it, and returns for no other reason: a signal handler does not end the wait, and errno stays as it is. Queued
+    // waiters are served first in, first out. For a set(), a thread counts as waiting from the moment at which the
+    // thread is queued. That is at once, or after up to 4 us of spinning where spinning has recently paid (spin.hpp). A
+    // sleeping thread does not wake up now and then to look again (docs/platforms.md names the exceptions).
     // Cost: that of try_wait() if the event is set, else a short lock and one system call to sleep.
     void wait(spin_policy spin = {}) noexcept {
         if (!try_before_block()) (void)wait_with(deadline::never(), nullptr, spin);
     }
 
     // The same, but returns `stopped` when a stop is requested. If the event is set, the wait takes it first, even if
-    // the stop was requested before.
+    // the stop was requested before. A wait that is stopped, or whose deadline passes, leaves nothing behind, and the
+    // other waiters keep their places.
     [[nodiscard]] wait_status wait(const stop_token& stop, spin_policy spin = {}) noexcept {
         return try_before_block() ? wait_status::signaled : wait_with(deadline::never(), &stop, spin);
     }

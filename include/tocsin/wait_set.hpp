@@ -48,7 +48,9 @@ inline constexpr std::size_t wait_timer_size = 160;  // src/wait_set.cpp checks 
 }
 
 // A timer for a wait_set. A deadline arms it. When the deadline has passed, one wait of the set reports the timer,
-// which is then no longer armed. Owns and allocates nothing.
+// which is then no longer armed. Of several on one clock, the earliest deadline comes first, and equal ones come in any
+// order. A timer that is armed after a wait has returned, while the program serves another, is reported by the next
+// wait if its deadline has passed by then. Owns and allocates nothing.
 //
 // Any thread may call reset(), cancel() and is_armed(), even while another thread waits in the set. But no thread may
 // call them while another adds, removes or destroys the timer, or destroys the set. While the timer is not a member,

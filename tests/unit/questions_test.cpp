@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -147,6 +148,20 @@ TEST(Questions, ATimerMovedByItsPeriodDoesNotDrift) {
         ASSERT_EQ(set.wait({.until = 0ms}, ready).count, 1u);
     }
     EXPECT_EQ(next, begun);
+}
+
+TEST(Questions, ATimerArmedWhileAnotherIsServedIsReportedByTheNextWait) {
+    tocsin::wait_set set;
+    tocsin::wait_timer first, second;
+    set.add(first, 1);
+    set.add(second, 2);
+    first.reset(0ms);
+    for (const std::uint64_t served : {1, 2, 1, 2}) {
+        tocsin::ready_item ready[2];
+        ASSERT_EQ(set.wait({.until = 0ms}, ready).count, 1u);
+        EXPECT_EQ(ready[0].tag, served);
+        (served == 1 ? second : first).reset(0ms);
+    }
 }
 
 TEST(Questions, AnArrivalCountsEvenIfItsWaitHasBeenStopped) {
