@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call that finds no memory throws, and leaves everything as it was.
 #include "facts.hpp"
+#include "forms_of_new.hpp"
 #include "threads.hpp"
 
 #include <tocsin/tocsin.hpp>
@@ -44,6 +45,25 @@ public:
 
 void fill(handler_thread& handler, std::size_t up_to = capacity) {
     while (handler.queued() != up_to) handler.post([] {});
+}
+
+// The tests rely on it.
+TEST(OutOfMemory, EveryFormOfNewIsRefused) {
+    ::operator delete(::operator new(1, std::nothrow), std::size_t{1});
+    ::operator delete[](::operator new[](1, std::nothrow), std::size_t{1});
+    memory_left = 0;
+    void* const none = ::operator new(1, std::nothrow);
+    void* const no_array = ::operator new[](1, std::nothrow);
+    bool threw = false;
+    try {
+        ::operator delete[](::operator new[](1));
+    } catch (const std::bad_alloc&) {
+        threw = true;
+    }
+    memory_left = endless;
+    EXPECT_EQ(none, nullptr);
+    EXPECT_EQ(no_array, nullptr);
+    EXPECT_TRUE(threw);
 }
 
 // Two threads wait for space. The first that gets it finds no memory, so the second gets it, although the handler is
@@ -191,9 +211,4 @@ TEST(OutOfMemory, AWatchdogForgetsNoReportAndLooksAgain) {
     if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
     throw std::bad_alloc();
 }
-// A sanitizer's own does not call the one above.
-[[gnu::noinline]] void* operator new[](std::size_t size) { return operator new(size); }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

@@ -4,6 +4,7 @@
 #include "clocks.hpp"
 #include "countdown.hpp"
 #include "facts.hpp"
+#include "forms_of_new.hpp"
 #include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "refused_calls.hpp"
@@ -49,14 +50,13 @@ namespace {
 thread_local long allocations = 0;
 }  // namespace
 
-// Counts what the thread allocates. (Not inlined: with only one of a pair inlined, the compiler warns of a mismatch.)
+// Counts what the thread allocates.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* const made = std::malloc(size)) return made;
     throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* gone) noexcept { std::free(gone); }
-[[gnu::noinline]] void operator delete(void* gone, std::size_t) noexcept { std::free(gone); }
 
 namespace {
 

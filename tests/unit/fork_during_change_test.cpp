@@ -2,6 +2,7 @@
 // A thread changes a driver or a wait_set, and the process forks in the middle of the change. The child may destroy the
 // object, although a container in it is half changed.
 #include "child.hpp"
+#include "forms_of_new.hpp"
 
 #include <tocsin/tocsin.hpp>
 
@@ -37,34 +38,17 @@ void fork_if_asked(void* freed) noexcept {
     _exit(0);
 }
 
-void* allocate(std::size_t size) {
-    void* const memory = std::malloc(size != 0 ? size : 1);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
+}  // namespace
 
-void release(void* memory) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (void* const memory = std::malloc(size != 0 ? size : 1)) return memory;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
     fork_if_asked(memory);
     if (memory != nullptr && memory == freed_at_fork) _exit(1);
     std::free(memory);
 }
-
-}  // namespace
-
-// Not inlined: if GCC 12 inlines only one operator of a pair, down to malloc or free, it warns of a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t size) { return allocate(size); }
-[[gnu::noinline]] void* operator new[](std::size_t size) { return allocate(size); }
-// Replaced, too, because AddressSanitizer has forms of its own for these two, which do not call the operators above.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    return std::malloc(size != 0 ? size : 1);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-    return std::malloc(size != 0 ? size : 1);
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { release(memory); }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { release(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { release(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
 
 namespace {
 

@@ -2,6 +2,7 @@
 // What <tocsin/group_commit.hpp> promises, sentence by sentence.
 #include "clocks.hpp"
 #include "facts.hpp"
+#include "forms_of_new.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
 #include "system_calls.hpp"
@@ -889,12 +890,10 @@ TEST(GroupCommitDeathTest, DestructionDuringAFlushIsNamed) {
 
 }  // namespace
 
-// Counts what a thread allocates; all forms of new end here. Not inlined: GCC 12 would see free() of memory from `new`,
-// and warn.
+// Counts what a thread allocates; all forms of new end here.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
     throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
