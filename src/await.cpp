@@ -59,7 +59,8 @@ void event_awaiting::released(resumable& self) noexcept {
 
 void event_awaiting::released_to_executor(resumable& self) noexcept {
     self.hand_over_here([](resumable& next) noexcept {
-        auto& awaiter = static_cast<event_awaiter_on_base&>(static_cast<event_awaiting&>(next).awaiter());
+        auto& awaiter =
+            static_cast<event_awaiter_with_executor&>(static_cast<event_awaiting&>(next).awaiter());
         if (!core::post(awaiter.executor_, next, awaiter.who_.address())) released(next);
     });
 }
@@ -72,30 +73,27 @@ void event_awaiting::abandon(const lot_source& how, executor_reference* executor
 }
 
 bool event_awaiter_base::suspend(const lot_source& how, std::coroutine_handle<> who,
-                                 bool with_executor) noexcept {
+                                 executor_reference* executor) noexcept {
     const core::wait_key key{object, static_cast<core::wait_kind>(how.wait_kind)};
     who_ = who;
-    auto* const waiting = ::new (memory)
-        event_awaiting(with_executor ? event_awaiting::released_to_executor : event_awaiting::released, key);
+    auto* const waiting = ::new (memory) event_awaiting(
+        executor != nullptr ? event_awaiting::released_to_executor : event_awaiting::released, key);
     if (waiting->park(how)) return true;
     who_ = nullptr;
     waiting->~event_awaiting();
     return false;
 }
 
-void event_awaiter_base::finish(bool with_executor) noexcept {
+void event_awaiter_base::finish(executor_reference* executor) noexcept {
     auto& waiting = event_awaiting::in(*this);
-    if (with_executor) {
-        auto& executor = static_cast<event_awaiter_on_base&>(*this).executor_;
-        core::wait_until_posted(executor, waiting);
-    }
+    if (executor != nullptr) core::wait_until_posted(*executor, waiting);
     waiting.~event_awaiting();
     who_ = nullptr;
 }
 
-void event_awaiter_base::abandon(const lot_source& how, bool with_executor) noexcept {
+void event_awaiter_base::abandon(const lot_source& how, executor_reference* executor) noexcept {
     auto& waiting = event_awaiting::in(*this);
-    waiting.abandon(how, with_executor ? &static_cast<event_awaiter_on_base&>(*this).executor_ : nullptr);
+    waiting.abandon(how, executor);
     waiting.~event_awaiting();
 }
 

@@ -87,7 +87,8 @@ void refer_to_executor(executor_reference& from, Executor& executor) noexcept {
                   [](Executor& to, void* frame) { return to(std::coroutine_handle<>::from_address(frame)); });
 }
 
-// The part of a wait for one event that does not depend on the event's class.
+// The part of a wait for one event that does not depend on the event's class. The executor is null if the wait has
+// none.
 class event_awaiter_base {
 protected:
     explicit event_awaiter_base(void* event TOCSIN_LIFETIMEBOUND) noexcept : object(event) {}
@@ -97,9 +98,11 @@ protected:
 
     event_byte& event() const noexcept { return *static_cast<event_byte*>(object); }
     bool has_parked() const noexcept { return who_ != nullptr; }
-    TOCSIN_API bool suspend(const lot_source& how, std::coroutine_handle<> who, bool with_executor) noexcept;
-    TOCSIN_API void finish(bool with_executor) noexcept;
-    TOCSIN_API void abandon(const lot_source& how, bool with_executor) noexcept;
+    TOCSIN_API bool suspend(const lot_source& how, std::coroutine_handle<> who, executor_reference*) noexcept;
+    TOCSIN_API void finish(executor_reference*) noexcept;
+    TOCSIN_API void abandon(const lot_source& how, executor_reference*) noexcept;
+
+    constexpr executor_reference* executor() noexcept { return nullptr; }
 
 private:
     friend class event_awaiting;
@@ -111,40 +114,20 @@ private:
     std::coroutine_handle<> who_;  // null, except from when the coroutine parks until it has resumed
 };
 
-// The same part, for a wait with an executor.
-class event_awaiter_on_base : public event_awaiter_base {
+// With an executor. It adds 24 bytes, so a wait without an executor does not have it.
+class event_awaiter_with_executor : public event_awaiter_base {
 protected:
-    friend class event_awaiter_base;
     friend class event_awaiting;
 
     using event_awaiter_base::event_awaiter_base;
 
+    constexpr executor_reference* executor() noexcept { return &executor_; }
+
     executor_reference executor_;
 };
 
-template <class Mode, class Base, bool WithExecutor>
-class basic_event_awaiter : protected Base {
-public:
-    bool await_ready() noexcept { return event_try_wait(this->event(), mode_.mode()); }
-    bool await_suspend(std::coroutine_handle<> who) noexcept {
-        return this->suspend(event_source(mode_.mode(), event_use::event, mode_.order()), who, WithExecutor);
-    }
-    wait_status await_resume() noexcept {
-        if (this->has_parked()) this->finish(WithExecutor);
-        return wait_status::signaled;
-    }
-
-protected:
-    explicit basic_event_awaiter(basic_event<Mode>& event) noexcept
-        : Base(source(event).object()), mode_(mode_of(event)) {}
-    ~basic_event_awaiter() {
-        if (this->has_parked())
-            this->abandon(event_source(mode_.mode(), event_use::event, mode_.order()), WithExecutor);
-    }
-
-private:
-    TOCSIN_NO_UNIQUE_ADDRESS const Mode mode_;
-};
+template <bool WithExecutor>
+using event_awaiter_part = std::conditional_t<WithExecutor, event_awaiter_with_executor, event_awaiter_base>;
 
 }  // namespace detail
 
@@ -153,26 +136,39 @@ private:
 template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
-// The awaiter of a wait for one event without limits. Await it once.
-template <detail::settable_event Event>
-class event_awaiter
-    : public detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_base, false> {
+// The awaiter of a wait for one event without limits. Await it once. An executor resumes the coroutine, if
+// `WithExecutor` says so.
+template <detail::settable_event Event, bool WithExecutor = false>
+class event_awaiter : protected detail::event_awaiter_part<WithExecutor> {
 public:
     explicit event_awaiter(Event& event TOCSIN_LIFETIMEBOUND) noexcept
-        : detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_base, false>(event) {}
-};
-
-// The same, but an executor resumes the coroutine.
-template <detail::settable_event Event>
-class event_awaiter_on
-    : public detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_on_base, true> {
-public:
+        requires(!WithExecutor)
+        : detail::event_awaiter_part<WithExecutor>(source(event).object()), mode_(mode_of(event)) {}
     template <class Executor>
-        requires resumes_coroutines<Executor>
-    event_awaiter_on(Event& event TOCSIN_LIFETIMEBOUND, Executor& executor TOCSIN_LIFETIMEBOUND) noexcept
-        : detail::basic_event_awaiter<detail::mode_type<Event>, detail::event_awaiter_on_base, true>(event) {
+        requires(WithExecutor && resumes_coroutines<Executor>)
+    event_awaiter(Event& event TOCSIN_LIFETIMEBOUND, Executor& executor TOCSIN_LIFETIMEBOUND) noexcept
+        : detail::event_awaiter_part<WithExecutor>(source(event).object()), mode_(mode_of(event)) {
         detail::refer_to_executor(this->executor_, executor);
     }
+    ~event_awaiter() {
+        if (this->has_parked()) this->abandon(how(), this->executor());
+    }
+
+    bool await_ready() noexcept { return detail::event_try_wait(this->event(), mode_.mode()); }
+    bool await_suspend(std::coroutine_handle<> who) noexcept {
+        return this->suspend(how(), who, this->executor());
+    }
+    wait_status await_resume() noexcept {
+        if (this->has_parked()) this->finish(this->executor());
+        return wait_status::signaled;
+    }
+
+private:
+    const detail::lot_source& how() const noexcept {
+        return detail::event_source(mode_.mode(), detail::event_use::event, mode_.order());
+    }
+
+    TOCSIN_NO_UNIQUE_ADDRESS const detail::mode_type<Event> mode_;
 };
 
 // What async_wait(event) returns. It only names the event: co_await makes an event_awaiter from it.
@@ -184,8 +180,8 @@ public:
     // Makes the executor resume the coroutine.
     template <class Executor>
         requires resumes_coroutines<Executor>
-    event_awaiter_on<Event> on(Executor&& executor) const noexcept {
-        return event_awaiter_on<Event>(event_, executor);
+    event_awaiter<Event, true> on(Executor&& executor) const noexcept {
+        return event_awaiter<Event, true>(event_, executor);
     }
     // Such a wait has no deadline and no descriptor, so no driver serves it.
     const async_event_wait& by(driver&) const noexcept { return *this; }

@@ -1057,7 +1057,7 @@ TEST(Await, AWaitForEventsAloneIsSmall) {
     using event_wait = decltype(async_wait(std::declval<auto_reset_event&>()));
     static_assert(sizeof(void*) != 8 || sizeof(tocsin::event_awaiter<auto_reset_event>) <= 160);
     static_assert(sizeof(event_wait) == sizeof(void*));
-    static_assert(sizeof(void*) != 8 || sizeof(tocsin::event_awaiter_on<manual_reset_event>) <= 184);
+    static_assert(sizeof(void*) != 8 || sizeof(tocsin::event_awaiter<manual_reset_event, true>) <= 184);
     using any_of_two =
         decltype(async_wait_any(std::declval<auto_reset_event&>(), std::declval<manual_reset_event&>()));
     using limited = decltype(async_wait({.until = 1ms}, std::declval<auto_reset_event&>()));

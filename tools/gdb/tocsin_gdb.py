@@ -761,7 +761,7 @@ PRINTERS = (
     (r"async_wait_op<.*>", PendingPrinter),
     (r"ended_operation", EndedOperationPrinter),
     (r"task<.*>", TaskPrinter),
-    (r"event_awaiter(_on)?<.*>", EventAwaiterPrinter),
+    (r"event_awaiter<.*>", EventAwaiterPrinter),
     (r"async_event_wait<.*>", EventWaitPrinter),
     (r"(send|receive)_transfer<.*>", TransferPrinter),
     (r"wait_timer", WaitTimerPrinter),
