@@ -62,7 +62,7 @@ class Programs(unittest.TestCase):
 class Questions(unittest.TestCase):
     def test_each_answer_is_checked_by_tests_that_exist(self):
         page = (ROOT / "docs" / "coming_from_questions.md").read_text(encoding="utf-8")
-        answers = [row for row in page.splitlines() if row.startswith("| ") and not row.startswith(("| question", "| ---"))]
+        answers = [row for row in page.splitlines() if row.startswith("| ") and row[2] not in "-q"]
         self.assertGreater(len(answers), 30)
         for answer in answers:
             self.assertRegex(answer, r"\.hpp\]\(\.\./include/tocsin/\w+\.hpp\).* \| `\w+\.\w+`")

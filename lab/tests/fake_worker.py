@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -I -S
 # SPDX-License-Identifier: Apache-2.0
 """A worker that measures nothing, for tests of the code that runs workers. Two contestants misbehave on purpose: `slow`
 gives a wrong result when it is checked, `fast` dies when it is measured."""

@@ -42,6 +42,21 @@ def some_result(**changes: Any) -> Result:
     return result(SAMPLES, **changes)
 
 
+class ChartLibraryTest(unittest.TestCase):
+    def test_is_made_once_for_each_version_and_without_a_place_to_keep_it_each_time(self) -> None:
+        maker = mock.Mock(__version__="1")
+        maker.javascript_bundle.side_effect = ["first", "second", "third", "fourth"]
+        made = report.chart_library.__wrapped__  # without what this process remembers
+        with (tempfile.TemporaryDirectory() as name,
+              mock.patch.multiple(report, vl_convert=maker, KEPT=Path(name, "new"))):  # fmt: skip
+            self.assertEqual([made(), made()], ["first", "first"])
+            maker.__version__ = "2"
+            self.assertEqual(made(), "second")
+            Path(name, "file").touch()
+            with mock.patch.object(report, "KEPT", Path(name, "file")):
+                self.assertEqual([made(), made()], ["third", "fourth"])
+
+
 class ReportTest(unittest.TestCase):
     def page(self, made: Result) -> str:
         with mock.patch.object(report, "chart_library", return_value="/* charts */"):

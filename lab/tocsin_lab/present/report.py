@@ -7,6 +7,7 @@ The words and tables are HTML that needs no script; the script draws the charts 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +38,7 @@ except ImportError:  # there is no build of it for this kind of machine
 
 PAGE = Path(__file__).with_name("page")
 VEGA_LITE = "6.4"
+KEPT = Path(__file__).resolve().parents[3] / "build" / "lab"
 
 
 class ReportError(LabError):
@@ -45,9 +47,16 @@ class ReportError(LabError):
 
 @cache
 def chart_library() -> str:
+    """It sets window.vegaEmbed. Making it takes 1.5 s, so it is made once and kept."""
     if vl_convert is None:
         raise ReportError("needs the Python package vl-convert-python; `./dev lab report` on another machine")
-    return vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # sets window.vegaEmbed
+    kept = KEPT / f"charts-{VEGA_LITE}-{vl_convert.__version__}.js"
+    with suppress(OSError):
+        return kept.read_text(encoding="utf-8")
+    made = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
+    with suppress(OSError):
+        write_whole(kept, lambda file: file.write(made))
+    return made
 
 
 def script_data(context: Context) -> Markup:
