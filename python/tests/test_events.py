@@ -315,21 +315,25 @@ class Several(unittest.TestCase):
 
 class Conditions(unittest.TestCase):
     def test_a_notification_that_meets_a_time_out_is_not_lost(self):
-        condition = tocsin.Condition()
-        results = []
+        for seconds in (0.01, 0.1, 1, 10):  # again if the thread's time passed before this one had the lock
+            lock = tocsin.RLock()
+            condition = tocsin.Condition(lock)
+            results = []
 
-        def wait():
-            with condition:
-                results.append(condition.wait(0.5))
+            def wait(condition=condition, seconds=seconds, results=results):
+                with condition:
+                    results.append(condition.wait(seconds))
 
-        with support.Threads(1, wait) as threads:
-            # The thread times out while this one has the lock, and is still on the list.
-            support.wait_for(lambda: condition._waiters)
-            with condition:
-                time.sleep(0.7)  # there is no fact to wait for: a thread that waits for the lock looks like any other
-                condition.notify()
-            threads.join()
-        self.assertEqual(results, [True])
+            with support.Threads(1, wait) as threads:
+                support.wait_for(lambda: condition._waiters or results)
+                with condition:
+                    if waits := bool(condition._waiters):
+                        support.wait_until_parked(lock, 1)  # its time has passed, and it is still on the list
+                        condition.notify()
+                threads.join()
+            if waits:
+                return self.assertEqual(results, [True])
+        self.fail("a thread that waits ten seconds was never found waiting")
 
     def test_over_a_plain_lock_and_over_a_foreign_one(self):
         for lock in (tocsin.Lock(), threading.Lock(), threading.RLock()):
