@@ -35,6 +35,7 @@
 // shared_death_test.cpp.
 #include "core/shared/token_queue.hpp"
 #include "core/sync/happens_before.hpp"
+#include "core/wait/listed_wait.hpp"
 #include "core/wait/spinner.hpp"
 
 #include <tocsin/shared_event.hpp>
@@ -59,6 +60,7 @@ wait_status wait_for_gate(shared_header& header, const deadline& until, const st
     };
     if (looks.before_parking(look)) return wait_status::signaled;
     const core::shared_stop stop(token);
+    core::listed_sleeper shown({core::shared_kind_name(shared_kind::manual_reset_event), &header});
     for (;;) {
         if (released()) return wait_status::signaled;
         if ((seen & shared_sleepers) == 0 &&
@@ -68,6 +70,7 @@ wait_status wait_for_gate(shared_header& header, const deadline& until, const st
         if (looks.while_parked(look)) return wait_status::signaled;
         core::sleep_list words({.narrow = &word, .expected = seen | shared_sleepers});
         words.add_stop(stop);
+        shown.enter();
         const platform::shared_sleep how = words.sleep(until);
         seen = word.load(std::memory_order_acquire);  // [gate]
         if (released()) return wait_status::signaled;

@@ -50,6 +50,7 @@
 // shared_death_test.cpp.
 #include "core/shared/slots.hpp"
 #include "core/sync/happens_before.hpp"
+#include "core/wait/listed_wait.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
 #include <tocsin/shared_lock.hpp>
@@ -176,6 +177,7 @@ lock_status acquire_lock(const shared_view& object, const deadline& until, const
     if (until.which() == deadline::clock::passed) return lock_status::timed_out;
 
     const core::shared_stop stop(token);
+    core::listed_sleeper shown({core::shared_kind_name(object.kind), &object.header});
     const std::uint32_t ticket = core::new_ticket(object);
     bool ends = false;
     platform::shared_sleep slept = platform::shared_sleep::woken;
@@ -214,6 +216,7 @@ lock_status acquire_lock(const shared_view& object, const deadline& until, const
             continue;
         }
         words.add_stop(stop);
+        shown.enter();
         slept = words.sleep(until);
         ends = slept == platform::shared_sleep::timed_out || stop.is_requested();
     }

@@ -20,11 +20,15 @@ namespace tocsin {
 // custom source (source.hpp) or a descriptor. That holds for coroutines and operations, too, whether our threads or a
 // driver watch their descriptors. A thread that sleeps in a wait_set is parked once for the set, and once for each
 // member that is an event or the like. A thread that waits in a group_commit is parked there until its flush has ended.
+// A wait for an object that processes share (shared_event.hpp) is shown in the process that waits, at the address that
+// the object has there, and until the wait has returned.
 // The functions below do not show timers, the descriptors in a wait_set, or pollables. If the process has several
-// copies of the library, each copy shows all of these waits, with an exception: of those for descriptors, channels and
-// custom sources, and in wait_sets and group_commits, it shows the ones that were made with this copy.
+// copies of the library, each copy shows all of these waits, with an exception: of those for descriptors, channels,
+// custom sources and objects that processes share, and in wait_sets and group_commits, it shows the ones that were made
+// with this copy.
 struct parked_wait {
-    // What a wait is for. `source`: for an object of a waitable type (source.hpp), a wait_set or a group_commit.
+    // What a wait is for. `source`: for an object of a waitable type (source.hpp), an object that processes share, a
+    // wait_set or a group_commit.
     enum class kind : std::uint8_t {
         event,
         address,
@@ -39,7 +43,8 @@ struct parked_wait {
 
     kind what;  // what this one is for
     // What `what` is called in the text and in the JSON: "event", "latch" and so on. If `what` is `source`: what the
-    // source's label() says, such as "channel receive", or "source" (source.hpp), or "wait_set" or "group_commit".
+    // source's label() says, such as "channel receive", or "source" (source.hpp), or "shared_lock", "wait_set" or
+    // "group_commit".
     // Never freed.
     const char* type;
     const void*

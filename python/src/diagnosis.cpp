@@ -2,6 +2,7 @@
 // Who waits for what: the library's list of parked waits, for tocsin.parked_waits() (tocsin/_diagnosis.py).
 #include "objects.hpp"
 #include "queue.hpp"
+#include "shared.hpp"
 
 #include <tocsin/diagnose.hpp>
 
@@ -9,11 +10,12 @@ namespace tocsin::python {
 namespace {
 
 // The addresses are those of the library's objects inside ours.
-void* address_of(PyObject* module, PyObject* of) {
+const void* address_of(PyObject* module, PyObject* of) {
     module_state& state = state_of(module);
     PyTypeObject* const type = Py_TYPE(of);
     if (PyType_IsSubtype(type, state.lock)) return &as<lock_object>(of).lock.event();
     if (PyType_IsSubtype(type, state.rlock)) return &as<rlock_object>(of).lock.event();
+    if (is_shared_source(state, of) || is_shared_lock(state, of)) return shared_address(of);
     source from;
     PyObject* keep = nullptr;
     if (!to_source(state, of, from, keep)) return nullptr;
@@ -70,13 +72,14 @@ PyObject* waits(PyObject*, PyObject*) {
 }
 
 PyObject* address(PyObject* module, PyObject* of) {
-    void* const found = address_of(module, of);
-    return found == nullptr ? nullptr : PyLong_FromVoidPtr(found);
+    const void* const found = address_of(module, of);
+    return found == nullptr ? nullptr : PyLong_FromVoidPtr(const_cast<void*>(found));
 }
 
 PyMethodDef functions[] = {
     {"waiting_on", waiting, METH_O,
-     "waiting_on($module, source, /)\n--\n\nReturn how many waits are queued for this object."},
+     "waiting_on($module, source, /)\n--\n\nReturn how many waits are queued for this object; of one that "
+     "processes share, how many of this process."},
     {"_name", name, METH_VARARGS, nullptr},
     {"_address", address, METH_O, nullptr},
     {"_parked_waits", waits, METH_NOARGS, nullptr},

@@ -762,6 +762,8 @@ bool is_shared_lock(const module_state& state, PyObject* of) noexcept {
     return PyObject_TypeCheck(of, state.shared_lock);
 }
 
+const void* shared_address(PyObject* of) { return get<void>(of); }
+
 bool to_shared_source(const module_state& state, PyObject* of, source& out) {
     if (PyObject_TypeCheck(of, state.shared_event)) {
         auto* const event = get<shared_manual_reset_event>(of);

@@ -10,6 +10,8 @@ namespace tocsin::python {
 // several.
 bool is_shared_source(const module_state& state, PyObject* of) noexcept;
 bool is_shared_lock(const module_state& state, PyObject* of) noexcept;
+// Where the library's object is, of a lock or a source; null with an exception set if there is none.
+const void* shared_address(PyObject* of);
 // The source that such an object is. Returns false with an exception set.
 bool to_shared_source(const module_state& state, PyObject* of, source& out);
 

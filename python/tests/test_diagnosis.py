@@ -42,6 +42,46 @@ class Lists(unittest.TestCase):
         self.assertEqual(tocsin.waiting_on(event), 0)
         self.assertRaises(TypeError, tocsin.waiting_on, tocsin.readable(0))
 
+    def test_show_who_waits_for_what_processes_share(self):
+        for kind in (tocsin.SharedEvent, tocsin.SharedAutoResetEvent, lambda: tocsin.SharedSemaphore(0)):
+            with self.subTest(kind=kind):
+                source = kind()
+                wait = source.acquire if isinstance(source, tocsin.SharedSemaphore) else source.wait
+                wake = source.release if isinstance(source, tocsin.SharedSemaphore) else source.set
+                self.check_shared(source, wait, wake)
+                self.check_shared(source, lambda: tocsin.wait_any(tocsin.Event(), source), wake)
+        lock = tocsin.SharedLock()
+        lock.acquire()
+
+        def waits_for_the_lock():
+            with lock:
+                pass
+
+        self.check_shared(lock, waits_for_the_lock, lock.release)
+        self.assertRaises(RuntimeError, tocsin.waiting_on, tocsin.SharedEvent.__new__(tocsin.SharedEvent))
+
+    def check_shared(self, source, wait, wake):
+        tocsin.name(source, "between processes")
+        self.assertEqual(tocsin.waiting_on(source), 0)
+
+        def waits_here():
+            wait()
+
+        with support.Threads(1, waits_here) as threads:
+            support.wait_until_parked(source, 1)
+            row = next(row for row in tocsin.parked_waits() if row["name"] == "between processes")
+            self.assertRegex(row["type"], "shared_[a-z_]+$")
+            self.assertEqual(row["python"], threads._all[0].name)
+            self.assertTrue(any("in waits_here" in line for line in row["stack"]), row["stack"])
+            self.assertRegex(tocsin.describe_parked_waits(),
+                             r"shared_\w+ 0x[0-9a-f]+ 'between processes': thread \d+ '[^\n]*\n(    .*\n)*.*waits_here")
+            wake()
+            threads.join()
+        self.assertEqual(tocsin.waiting_on(source), 0)
+        tocsin.name(source, "")
+        if isinstance(source, tocsin.SharedEvent):
+            source.clear()
+
 
 class Signals(unittest.TestCase):
     def test_as_sources_in_any_thread(self):

@@ -502,9 +502,9 @@ def writable(descriptor: _Descriptor, /) -> Ready:
     """A source that is ready when there is room to write."""
 def monotonic_deadline(seconds: float, /) -> Deadline:
     """The moment that is so many seconds from now."""
-def waiting_on(source: _Source | Lock | RLock, /) -> int:
-    """Return how many waits are queued for this object."""
-def name(source: _Source | Lock | RLock, text: str) -> None:
+def waiting_on(source: _Source | Lock | RLock | SharedLock, /) -> int:
+    """Return how many waits are queued for this object; of one that processes share, how many of this process."""
+def name(source: _Source | Lock | RLock | SharedLock, text: str) -> None:
     """Name an event, semaphore, lock or queue in the lists of waits. An empty text removes the name.
 
     The name stays with the address, so remove it before the object goes.

@@ -60,6 +60,7 @@ tocsin::wait_timer idle_timer;
 tocsin::driver loop;
 tocsin::signal_source hangups(SIGHUP);
 tocsin::group_commit<int> commits([](const tocsin::commit_group<int>&) {});  // also links its probes
+tocsin::shared_manual_reset_event between_processes;
 tocsin::auto_reset_event flush_may_end;
 tocsin::group_commit<int> slow_commits([](const tocsin::commit_group<int>&) { flush_may_end.wait(); });
 tocsin::wait_watchdog watchdog = tocsin::report_waits_longer_than(1h, [](const tocsin::parked_wait&) {});
@@ -196,12 +197,13 @@ int main(int count, char** arguments) {
     static int silent[2];
     if (pipe(silent) != 0) return 2;
     std::thread([] { (void)tocsin::wait_any(polled_with, tocsin::readable(silent[0])); }).detach();
+    std::thread([] { between_processes.wait(); }).detach();
     for (int i = 0; i != 2; ++i) std::thread([] { (void)slow_commits.submit(1); }).detach();
     std::thread([] { takes_left_then_right(held); }).detach();
     std::thread([] { takes_right_then_left(held); }).detach();
     const std::initializer_list<const volatile void*> all{
-        &named, &countdown, &phases, &pending, &permits,     &word,     &changed,
-        &left,  &bits,      &jobs,   &never,   &polled_with, &slept_in, &slow_commits};
+        &named, &countdown, &phases, &pending,     &permits,  &word,         &changed,          &left,
+        &bits,  &jobs,      &never,  &polled_with, &slept_in, &slow_commits, &between_processes};
     for (const volatile void* each : all) until_parked(each);
     std::puts("ready");
     std::fflush(stdout);

@@ -22,7 +22,7 @@ SCRIPT = ROOT / "tools/gdb/tocsin_gdb.py"
 PROGRAM = CHECKED = None
 CALLERS = ()
 KINDS = ("event", "latch", "barrier", "semaphore", "address", "condition", "lock", "channel receive", "wait_set",
-         "group_commit")
+         "group_commit", "shared_manual_reset_event")
 # Each value is printed by its pretty printer.
 VALUES = {
     "named": r"unset, waited on, 1 parked",

@@ -31,7 +31,7 @@ enum class claim : std::uint32_t { open, timed_out, stopped, signaled };
 // lives for one wait, unless suspend_unqueued() begins another.
 class waiter {
 public:
-    explicit waiter(resumable* then = nullptr) noexcept : then_(then) {}
+    explicit constexpr waiter(resumable* then = nullptr) noexcept : then_(then) {}
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
 

@@ -86,6 +86,7 @@
 // tests/unit/shared_event_test.cpp, shared_death_test.cpp (kills after each instruction), shared_scribble_test.cpp.
 #include "core/shared/token_queue.hpp"
 
+#include "core/wait/listed_wait.hpp"
 #include "core/wait/spinner.hpp"
 
 #include <tocsin/detail/shared_tokens.hpp>
@@ -283,6 +284,7 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
     };
     if (looks.before_parking(token_is_there)) return wait_status::signaled;
     const shared_stop stop(options.stop);
+    listed_sleeper shown({shared_kind_name(object.kind), &object.header});
     shared_rounds rounds(object);
     for (;; rounds.next()) {  // again only if the slot was lost, or for a token that somebody else took
         const claimed_slot claim(object);
@@ -320,6 +322,7 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
                 if (!again) {
                     words.add_stop(stop);
                     of_deaths.slept = true;
+                    shown.enter();
                     const platform::shared_sleep how = words.sleep(options.until);
                     if (stop.is_requested())
                         ended = wait_status::stopped;

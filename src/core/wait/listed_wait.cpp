@@ -2,9 +2,9 @@
 // The lists of the waits that have no node in the lot, for diagnosis.
 //
 // State: 64 lists, each with a lock and in a cache line of its own. A wait for a custom source has a listed_wait, and a
-// hash of that object's address selects the list. So has a thread that sleeps in a poll, in a wait_set or in a
-// group_commit, and a coroutine or operation that waits for descriptors. Threads have these objects on their stacks,
-// which are far apart. So two threads rarely use the same list.
+// hash of that object's address selects the list. So has a thread that sleeps in a poll, in a wait_set, in a
+// group_commit or on an object between processes, and a coroutine or operation that waits for descriptors. Threads have
+// these objects on their stacks, which are far apart. So two threads rarely use the same list.
 //
 // A wait that is listed takes its list's lock twice: when it is enlisted or is about to sleep, and before it returns.
 // Waits for events, and all others that queue in the lot, are in none of these lists. Nor are the members of a
@@ -22,7 +22,7 @@
 //
 // The models leave the lists out: nobody reads them there, and their locks would only multiply the executions.
 //
-// Checked by: tests/unit/diagnose_test.cpp.
+// Checked by: tests/unit/diagnose_test.cpp, shared_diagnose_test.cpp.
 #include "core/wait/listed_wait.hpp"
 
 #include "core/lot/lot.hpp"
@@ -44,6 +44,7 @@ bool listed_wait::is_open() const noexcept { return !who_->is_claimed(); }
 void listed_wait::enter(const source&, const waiter&, const wait_origin&) noexcept {}
 void listed_wait::enter(const source_label&, const waiter&, const wait_origin&) noexcept {}
 void listed_wait::leave() noexcept {}
+void listed_sleeper::enter() noexcept {}
 void for_each_listed(void (*)(const listed_wait&, void*), void*) noexcept {}
 
 #else
@@ -54,6 +55,9 @@ list_of_waits& list_of(const listed_wait* one) noexcept {
     return lists_of_waits[detail::golden_hash(reinterpret_cast<std::uintptr_t>(one)) >>
                           (64 - lists_of_waits_bits)];
 }
+
+// In place of the waiter that a listed_sleeper lacks: nobody ends its wait but its thread.
+constinit const waiter never_claimed;
 
 const in_child empties_lists(child_duty::listed_waits, []() noexcept {
     for (list_of_waits& each : lists_of_waits) new (&each) list_of_waits;
@@ -81,7 +85,7 @@ void listed_wait::enter(const source_label& what, const waiter& who, const wait_
 }
 
 void listed_wait::leave() noexcept {
-    if (who_ == nullptr) return;
+    if (!is_listed()) return;
     if (process_.is_of_this_process()) {
         list_of_waits& from = list_of(this);
         const signal_deferral inside;
@@ -89,6 +93,10 @@ void listed_wait::leave() noexcept {
         from.waits.remove(*this);
     }
     who_ = nullptr;
+}
+
+void listed_sleeper::enter() noexcept {
+    if (!entry_.is_listed()) entry_.enter(what_, never_claimed, wait_origin::here());
 }
 
 void for_each_listed(void (*look)(const listed_wait&, void*), void* context) noexcept {

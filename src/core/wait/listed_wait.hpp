@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists the waits that have no node in the lot, so that diagnose.hpp can show them: for custom sources, for
-// descriptors, in a wait_set and in a group_commit. Why it is correct: listed_wait.cpp.
+// descriptors, for objects between processes, in a wait_set and in a group_commit. Why it is correct:
+// listed_wait.cpp.
 #pragma once
 
 #include "core/sync/fork.hpp"
@@ -32,6 +33,7 @@ public:
     void enter(const source_label& what, const waiter& who, const wait_origin& from) noexcept;
     // Does nothing if the wait has not entered.
     void leave() noexcept;
+    bool is_listed() const noexcept { return who_ != nullptr; }
 
     // For looks under the list's lock.
     const source_label& label() const noexcept { return label_; }
@@ -81,6 +83,22 @@ public:
 
 private:
     listed_sleep entry_;
+};
+
+// A thread that sleeps on words of its own, without a waiter. It enters before its first sleep, and leaves when this is
+// destroyed.
+class listed_sleeper {
+public:
+    explicit listed_sleeper(const source_label& what) noexcept : what_(what) {}
+    listed_sleeper(const listed_sleeper&) = delete;
+    listed_sleeper& operator=(const listed_sleeper&) = delete;
+    ~listed_sleeper() { entry_.leave(); }
+    // Does nothing if the wait has entered already.
+    void enter() noexcept;
+
+private:
+    const source_label what_;
+    listed_wait entry_;
 };
 
 struct alignas(64) list_of_waits {
