@@ -27,26 +27,34 @@ constexpr std::uint32_t most_permits = 0x7FFF'FFFF;
 
 }  // namespace
 
-void shared_permit_release(const shared_view& object, std::ptrdiff_t permits) {
-    if (permits < 0) refuse(object, std::errc::invalid_argument, permits);
+bool shared_permit_try_release(const shared_view& object, std::ptrdiff_t permits, std::uint32_t limit,
+                               std::uint32_t& before) {
     core::order::before(&object.header.control);
     for (std::ptrdiff_t left = permits; left > 0;) {
         std::uint64_t seen =
             object.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
         const auto count = static_cast<std::ptrdiff_t>(core::lower(seen));
-        if (left > static_cast<std::ptrdiff_t>(most_permits) - count)
-            refuse(object, std::errc::value_too_large, permits);
+        if (left == permits) before = core::lower(seen);
+        if (left > static_cast<std::ptrdiff_t>(limit) - count) return false;
         if ((seen & shared_queued) == 0) {
             // [token] releases.
             if (object.header.control.compare_exchange_strong(seen, seen + static_cast<std::uint64_t>(left),
                                                               std::memory_order_release,
                                                               std::memory_order_relaxed))
-                return;
+                return true;
             continue;
         }
-        if (!core::give_token(object, most_permits)) refuse(object, std::errc::value_too_large, permits);
+        if (!core::give_token(object, limit)) return false;
         --left;
     }
+    return true;
+}
+
+void shared_permit_release(const shared_view& object, std::ptrdiff_t permits) {
+    if (permits < 0) refuse(object, std::errc::invalid_argument, permits);
+    std::uint32_t before = 0;
+    if (!shared_permit_try_release(object, permits, most_permits, before))
+        refuse(object, std::errc::value_too_large, permits);
 }
 
 }  // namespace tocsin::detail

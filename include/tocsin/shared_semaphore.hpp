@@ -21,6 +21,10 @@ namespace tocsin {
 namespace detail {
 
 TOCSIN_API void shared_permit_release(const shared_view& object, std::ptrdiff_t permits);
+// Returns false if the count would become greater than `limit`. Then the call may have given some of its permits to
+// threads that wait, if others have released meanwhile. `before` becomes the count at the beginning.
+TOCSIN_API bool shared_permit_try_release(const shared_view& object, std::ptrdiff_t permits,
+                                          std::uint32_t limit, std::uint32_t& before);
 
 }  // namespace detail
 

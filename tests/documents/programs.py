@@ -38,9 +38,11 @@ class Builder:
         self.definitions = [f"-D{one}" for one in definitions.split(",") if one]  # those of the library
 
     def cpp(self, code, name):
-        """Needs no tool but the compiler; Asio only where the program includes it."""
+        """Needs no tool but the compiler; Asio and Boost only where the program includes them."""
         if "<asio/" in code and not self.compiles("#include <asio/io_context.hpp>\n"):
             raise Missing("Asio (Debian's libasio-dev)")
+        if "<boost/" in code and not self.compiles("#include <boost/interprocess/sync/interprocess_mutex.hpp>\n"):
+            raise Missing("Boost.Interprocess")
         # Asio 1.22 has no coroutines if the compiler is clang.
         if "<asio/awaitable.hpp>" in code and not self.compiles("#include <asio/awaitable.hpp>\n"
                                                                 "asio::awaitable<void> wait();\n"):
@@ -56,6 +58,11 @@ class Builder:
         probe.write_text(code)
         command = [self.compiler, "-std=c++20", "-fsyntax-only", probe]
         return subprocess.run(command, capture_output=True).returncode == 0
+
+    def python(self, code, name):
+        source = self.work / f"{name}.py"
+        source.write_text(code)
+        return run([sys.executable, source])
 
     def go(self, code, name):
         if not shutil.which("go"):

@@ -233,7 +233,7 @@ def expanded(text):
 OF_WIN32 = frozenset(expanded("""
     {Create,Open}{Event,Mutex,Semaphore,WaitableTimer}{A,W} Create{Event,Mutex,Semaphore,WaitableTimer}Ex{A,W}
     {Set,Reset,Pulse}Event Release{Mutex,Semaphore} SetWaitableTimer{,Ex} CancelWaitableTimer
-    {Close,Duplicate}Handle GetHandleInformation TocsinHandleOfDescriptor {Get,Set}LastError
+    {Close,Duplicate}Handle GetHandleInformation Tocsin{HandleOfDescriptor,ShareNames} {Get,Set}LastError
     {,Msg}WaitForMultipleObjects{,Ex} WaitForSingleObject{,Ex} SignalObjectAndWait TocsinWaitForManyObjects Sleep{,Ex}
     RegisterWaitForSingleObject UnregisterWait{,Ex} WaitOnAddress WakeByAddress{Single,All}
     InitializeSRWLock {,Try}AcquireSRWLock{Exclusive,Shared} ReleaseSRWLock{Exclusive,Shared}

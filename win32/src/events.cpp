@@ -4,6 +4,7 @@
 //
 // Checked by: win32/tests/unit/handles_test.cpp, win32/tests.
 #include "object.hpp"
+#include "shared_names.hpp"
 
 namespace tocsin::win32 {
 
@@ -14,9 +15,12 @@ HANDLE create_event(const object_name& name, DWORD flags, DWORD access) {
         return no_handle(ERROR_INVALID_PARAMETER);
     const bool manual = (flags & CREATE_EVENT_MANUAL_RESET) != 0;
     const bool set = (flags & CREATE_EVENT_INITIAL_SET) != 0;
-    return create(name, kind::event, granted(access), [&] {
+    const shared_recipe shared{manual ? shared_type::manual_reset_event : shared_type::auto_reset_event,
+                               set ? 1 : 0, 0};
+    const auto make = [&] {
         return new event_object(kind::event, manual ? reset_mode::manual_reset : reset_mode::auto_reset, set);
-    });
+    };
+    return create(name, kind::event, granted(access), make, nullptr, &shared);
 }
 
 DWORD event_flags(BOOL manual_reset, BOOL initially_set) noexcept {
@@ -24,9 +28,22 @@ DWORD event_flags(BOOL manual_reset, BOOL initially_set) noexcept {
            (initially_set != 0 ? CREATE_EVENT_INITIAL_SET : 0);
 }
 
+// Changes an object that processes share. It fails only if one of them changes the memory without end.
+template <class Change>
+BOOL changed(Change change) noexcept {
+    return without_exceptions<BOOL>(FALSE, [&] {
+        change();
+        return TRUE;
+    });
+}
+
 template <class Act>
 [[gnu::noinline]] BOOL with_event_slow(HANDLE handle, Act act) noexcept {
     const brief_use use(handle);
+    if (use && use->type == kind::shared_event) {
+        auto* const shared = of_kind<shared_event_object>(use, kind::shared_event, EVENT_MODIFY_STATE);
+        return shared != nullptr ? changed([&] { act(*shared); }) : FALSE;
+    }
     auto* const found = of_kind<event_object>(use, kind::event, EVENT_MODIFY_STATE);
     if (found == nullptr) return FALSE;
     act(found->state);
@@ -40,15 +57,37 @@ BOOL with_event(HANDLE handle, Act act) noexcept {
     return TRUE;
 }
 
+struct pulse {
+    void operator()(tocsin::event& state) const noexcept {
+        auto& byte = *static_cast<detail::event_byte*>(source(state).object());
+        detail::event_pulse(byte, state.mode());
+    }
+    void operator()(shared_event_object& state) const {  // in two steps
+        state.set();
+        state.reset();
+    }
+};
+
 HANDLE create_semaphore(const object_name& name, LONG initial, LONG maximum, DWORD flags, DWORD access) {
     if (flags != 0 || initial < 0 || maximum <= 0 || initial > maximum)
         return no_handle(ERROR_INVALID_PARAMETER);
-    return create(name, kind::semaphore, granted(access),
-                  [&] { return new semaphore_object(initial, maximum); });
+    const shared_recipe shared{shared_type::semaphore, initial, maximum};
+    const auto make = [&] { return new semaphore_object(initial, maximum); };
+    return create(name, kind::semaphore, granted(access), make, nullptr, &shared);
 }
 
 [[gnu::noinline]] BOOL release_slow(HANDLE semaphore, LONG count, LPLONG previous) noexcept {
     const brief_use use(semaphore);
+    if (use && use->type == kind::shared_semaphore) {
+        auto* const shared =
+            of_kind<shared_semaphore_object>(use, kind::shared_semaphore, SEMAPHORE_MODIFY_STATE);
+        if (shared == nullptr) return FALSE;
+        if (count <= 0) return fail(ERROR_INVALID_PARAMETER);
+        bool fits = false;
+        return changed([&] { fits = shared->release(count, previous); }) != FALSE && !fits
+                   ? fail(ERROR_TOO_MANY_POSTS)
+                   : (fits ? TRUE : FALSE);
+    }
     auto* const found = of_kind<semaphore_object>(use, kind::semaphore, SEMAPHORE_MODIFY_STATE);
     if (found == nullptr) return FALSE;
     if (count <= 0) return fail(ERROR_INVALID_PARAMETER);
@@ -87,17 +126,12 @@ HANDLE OpenEventW(DWORD access, BOOL, LPCWSTR name) {
 }
 
 BOOL SetEvent(HANDLE event) {
-    return with_event(event, [](tocsin::event& state) { state.set(); });
+    return with_event(event, [](auto& state) { state.set(); });
 }
 BOOL ResetEvent(HANDLE event) {
-    return with_event(event, [](tocsin::event& state) { state.reset(); });
+    return with_event(event, [](auto& state) { state.reset(); });
 }
-BOOL PulseEvent(HANDLE event) {
-    return with_event(event, [](tocsin::event& state) {
-        auto& byte = *static_cast<tocsin::detail::event_byte*>(tocsin::source(state).object());
-        tocsin::detail::event_pulse(byte, state.mode());
-    });
-}
+BOOL PulseEvent(HANDLE event) { return with_event(event, pulse()); }
 
 HANDLE CreateSemaphoreA(LPSECURITY_ATTRIBUTES, LONG initial, LONG maximum, LPCSTR name) {
     return made([&] { return create_semaphore(object_name(name), initial, maximum, 0, all_access); });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of handles, and the names. The table itself: handle_table.hpp.
 //
-// State of the names: a map from each name to its object, and in each named object the number of its handles, all under
-// one lock.
+// State of the names: a map from each name to its object, and in each object whose name stays within the process the
+// number of its handles, all under one lock.
 //
 // Invariants
 //   handles-1  A name is in the map from its object's first handle until the object has no handles. An object in the
@@ -10,9 +10,14 @@
 //       (close_handle() removes the name before it ends its use of the slot.) So a thread that finds a name may give
 //       out a further handle of the object. An object whose name was removed never gets a name again, even if
 //       duplicate() opens a further handle.
+//   handles-2  An object whose name reaches other processes (shared_names.cpp) is in the map until its destructor takes
+//       it out. So waits, and the owner of a mutex, keep the name. A thread that finds the object uses it only if it
+//       gets a reference, under the lock. The memory still exists then, because the destructor needs the lock.
+//   handles-3  Such an object loses its last reference only while the thread does not have the lock.
 //
 // Checked by: win32/tests/unit/handles_test.cpp, win32/tests.
 #include "object.hpp"
+#include "shared_names.hpp"
 #include "thread.hpp"
 
 #include <atomic>
@@ -37,6 +42,7 @@ thread_local constinit DWORD last_error = 0;
 struct name_map {
     std::mutex lock;
     std::map<std::string, object*, std::less<>> objects;
+    std::string folder;  // of the names that reach other processes; empty: none do
 };
 
 // Never destroyed: threads may close handles while the process ends.
@@ -210,8 +216,106 @@ void object_name::check(std::size_t length) noexcept {
     if (error_ == 0 && text_.find('\\', prefix) != std::string::npos) error_ = ERROR_PATH_NOT_FOUND;
 }
 
+namespace {
+
+bool can_be_shared(kind what) noexcept {
+    return what == kind::event || what == kind::semaphore || what == kind::mutex;
+}
+
+std::unique_ptr<object> object_in(std::unique_ptr<shared_region> region) {
+    switch (region->type()) {
+        case shared_type::semaphore: return std::make_unique<shared_semaphore_object>(std::move(region));
+        case shared_type::mutex: return std::make_unique<mutex_object>(std::move(region));
+        default: return std::make_unique<shared_event_object>(std::move(region));
+    }
+}
+
+// The object that processes share under this name, with a reference. Null: there is none, and `error` says why.
+object* find_shared(const std::string& name, kind wanted, const shared_recipe* how, bool& is_new,
+                    DWORD& error) {
+    const std::lock_guard held(names().lock);
+    auto at = names().objects.find(name);
+    if (at != names().objects.end()) {
+        if (as_asked_for(at->second->type) != wanted) return error = ERROR_INVALID_HANDLE, nullptr;
+        if (at->second->keep_if_alive()) return at->second;
+    }
+    std::unique_ptr<shared_region> region =
+        shared_region::attach(names().folder, name, wanted, how, is_new, error);
+    if (region == nullptr) return nullptr;
+    if (at == names().objects.end()) at = names().objects.emplace(name, nullptr).first;
+    struct remove_if_null {
+        std::map<std::string, object*, std::less<>>::iterator at;
+        ~remove_if_null() {
+            if (at->second == nullptr) names().objects.erase(at);
+        }
+    } const afterwards{at};
+    at->second = nullptr;  // of an object whose destructor waits for the lock
+    std::unique_ptr<object> made = object_in(std::move(region));
+    made->name = name;
+    return at->second = made.release();
+}
+
+HANDLE create_shared(const object_name& name, kind wanted, DWORD access, bool* is_new,
+                     const shared_recipe& how) {
+    const bool owned = wanted == kind::mutex && how.initial != 0;
+    thread* const self = owned ? &current_thread() : nullptr;
+    bool added = false;
+    DWORD error = 0;
+    object* const found = find_shared(name.text(), wanted, &how, added, error);
+    if (found == nullptr) return no_handle(error);
+    if (owned && added) (void)static_cast<mutex_object*>(found)->begin(*self);
+    found->keep();
+    const HANDLE handle = open_handle(found, access);
+    if (handle == nullptr && owned && added) static_cast<mutex_object*>(found)->release(*self);
+    if (handle != nullptr) {
+        if (is_new != nullptr) *is_new = added;
+        SetLastError(added ? 0 : ERROR_ALREADY_EXISTS);
+    }
+    found->drop();
+    return handle;
+}
+
+DWORD error_of_access(kind what, DWORD access) noexcept {
+    if ((access & ACCESS_SYSTEM_SECURITY) != 0) return ERROR_PRIVILEGE_NOT_HELD;
+    return access == 0 || !has_rights(what, access) ? ERROR_ACCESS_DENIED : 0;
+}
+
+HANDLE open_shared(const object_name& name, kind wanted, DWORD access) {
+    bool added = false;
+    DWORD error = 0;
+    object* const found = find_shared(name.text(), wanted, nullptr, added, error);
+    if (found == nullptr) return no_handle(error);
+    error = error_of_access(wanted, access);
+    if (error == 0) return open_handle(found, granted(access));
+    found->drop();
+    return no_handle(error);
+}
+
+DWORD share_names(const char* folder) {
+    const std::lock_guard held(names().lock);
+    std::string path;
+    if (const DWORD error = prepare_shared_names(folder, path)) return error;
+    if (names().folder == path) return 0;
+    if (!names().folder.empty() || !names().objects.empty()) return ERROR_BUSY;
+    names().folder = std::move(path);
+    return 0;
+}
+
+bool names_reach_others() {
+    const std::lock_guard held(names().lock);
+    return !names().folder.empty();
+}
+
+}  // namespace
+
+void forget_name(object& gone) noexcept {
+    const std::lock_guard held(names().lock);
+    const auto at = names().objects.find(gone.name);
+    if (at != names().objects.end() && at->second == &gone) names().objects.erase(at);
+}
+
 HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* (*make)(const void* how),
-                    const void* how, bool* is_new) noexcept {
+                    const void* how, bool* is_new, const shared_recipe* shared) noexcept {
     return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
         if (name.error() != 0) return no_handle(name.error());
         if (name.text().empty()) {
@@ -219,6 +323,8 @@ HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* 
             if (handle != nullptr) SetLastError(0);
             return handle;
         }
+        if (shared != nullptr && names_reach_others())
+            return create_shared(name, wanted, access, is_new, *shared);
         const std::lock_guard held(names().lock);
         auto at = names().objects.find(name.text());
         const bool added = at == names().objects.end();
@@ -249,12 +355,12 @@ HANDLE open_named(const object_name& name, kind wanted, DWORD access) noexcept {
     return without_exceptions<HANDLE>(nullptr, [&]() -> HANDLE {
         if (name.is_null()) return no_handle(ERROR_INVALID_PARAMETER);
         if (name.error() != 0) return no_handle(name.error());
+        if (can_be_shared(wanted) && names_reach_others()) return open_shared(name, wanted, access);
         const std::lock_guard held(names().lock);
         const auto at = names().objects.find(name.text());
         if (at == names().objects.end()) return no_handle(ERROR_FILE_NOT_FOUND);
         if (at->second->type != wanted) return no_handle(ERROR_INVALID_HANDLE);
-        if ((access & ACCESS_SYSTEM_SECURITY) != 0) return no_handle(ERROR_PRIVILEGE_NOT_HELD);
-        if (access == 0 || !has_rights(wanted, access)) return no_handle(ERROR_ACCESS_DENIED);
+        if (const DWORD error = error_of_access(wanted, access)) return no_handle(error);
         at->second->keep();
         const HANDLE handle = open_handle(at->second, granted(access));
         if (handle != nullptr) ++at->second->handles;
@@ -326,6 +432,13 @@ BOOL GetHandleInformation(HANDLE handle, LPDWORD flags) {
     if (flags == nullptr) return fail(ERROR_INVALID_PARAMETER);
     *flags = 0;
     return TRUE;
+}
+
+BOOL TocsinShareNames(LPCSTR folder) {
+    return without_exceptions<BOOL>(FALSE, [&] {
+        const DWORD error = share_names(folder);
+        return error == 0 ? TRUE : fail(error);
+    });
 }
 
 HANDLE TocsinHandleOfDescriptor(int descriptor, DWORD readiness) {

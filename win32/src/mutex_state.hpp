@@ -53,9 +53,7 @@ public:
     bool begin(const void* thread) noexcept {
         owner_.store(thread, std::memory_order_relaxed);  // no order: mutex_state-2
         depth_ = 1;
-        const bool was_abandoned = abandoned_;
-        abandoned_ = false;
-        return was_abandoned;
+        return forget_abandoned();
     }
 
     // For the owner. False: the owner can't take the mutex once more.
@@ -70,8 +68,19 @@ public:
     // For the owner, which has released the mutex or is ending: hands the mutex on.
     void give_up(bool abandoned) noexcept {
         abandoned_ = abandoned;
+        forget_owner();
+        free_.set();  // [mutex] with the wait that takes it
+    }
+    // The same for a mutex that processes share: the caller hands on its lock, which orders what the event orders here.
+    void forget_owner() noexcept {
         owner_.store(nullptr, std::memory_order_relaxed);  // no order: mutex_state-2
-        free_.set();                                       // [mutex] with the wait that takes it
+    }
+    // For a thread that has just taken the lock of such a mutex, and has not called begin().
+    void note_abandoned() noexcept { abandoned_ = true; }
+    bool forget_abandoned() noexcept {
+        const bool was_abandoned = abandoned_;
+        abandoned_ = false;
+        return was_abandoned;
     }
     // For a thread that has just taken the event, and has not called begin().
     void undo_take() noexcept { free_.set(); }  // [mutex]

@@ -11,12 +11,14 @@ namespace {
 HANDLE create_mutex(const object_name& name, DWORD flags, DWORD access) {
     if ((flags & ~CREATE_MUTEX_INITIAL_OWNER) != 0) return no_handle(ERROR_INVALID_PARAMETER);
     const bool owned = (flags & CREATE_MUTEX_INITIAL_OWNER) != 0;
-    return create(name, kind::mutex, granted(access), [&] {
-        thread* const self = owned ? &current_thread() : nullptr;
+    thread* const self = owned ? &current_thread() : nullptr;
+    const shared_recipe shared{shared_type::mutex, owned ? 1 : 0, 0};
+    const auto make = [&] {
         auto* const made = new mutex_object;
         if (self != nullptr && made->state.free().try_wait()) (void)made->begin(*self);
         return made;
-    });
+    };
+    return create(name, kind::mutex, granted(access), make, nullptr, &shared);
 }
 
 DWORD owner_flag(BOOL initial_owner) noexcept { return initial_owner != 0 ? CREATE_MUTEX_INITIAL_OWNER : 0; }

@@ -38,6 +38,8 @@ enum class kind : std::uint8_t {
     timer,
     thread,
     descriptor,
+    shared_event,      // with a name that reaches other processes (shared_names.hpp)
+    shared_semaphore,  // the same
     // Not waited for:
     registered_wait,
     timer_queue,
@@ -45,6 +47,11 @@ enum class kind : std::uint8_t {
     pooled,  // an object of the thread pool, which has no handle
 };
 constexpr bool is_waited_for(kind what) noexcept { return what < kind::registered_wait; }
+// The kind for which a program asks.
+constexpr kind as_asked_for(kind what) noexcept {
+    if (what == kind::shared_event) return kind::event;
+    return what == kind::shared_semaphore ? kind::semaphore : what;
+}
 
 // Something with references. It is deleted with the last one.
 template <class Self>
@@ -84,7 +91,7 @@ public:
     virtual ~object() = default;
 
     const kind type;
-    bool is_named = false;    // written before the first handle is given out
+    bool is_named = false;    // within the process; written before the first handle is given out
     std::size_t handles = 0;  // of a named object: under the lock of the names (handles.cpp)
     std::string name;
 };
@@ -317,16 +324,19 @@ private:
     DWORD error_ = 0;
 };
 
-// What every Create function does: opens the object of that name, or makes one. Sets the error in all cases.
+struct shared_recipe;
+
+// What every Create function does: opens the object of that name, or makes one. Sets the error in all cases. If names
+// reach other processes and `shared` is not null, the object is made as `shared` says.
 HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* (*make)(const void* how),
-                    const void* how, bool* is_new = nullptr) noexcept;
+                    const void* how, bool* is_new, const shared_recipe* shared) noexcept;
 template <class Make>
-HANDLE create(const object_name& name, kind wanted, DWORD access, const Make& make,
-              bool* is_new = nullptr) noexcept {
+HANDLE create(const object_name& name, kind wanted, DWORD access, const Make& make, bool* is_new = nullptr,
+              const shared_recipe* shared = nullptr) noexcept {
     const auto call = [](const void* how) {
         return static_cast<object*>((*static_cast<const Make*>(how))());
     };
-    return create_named(name, wanted, access, call, &make, is_new);
+    return create_named(name, wanted, access, call, &make, is_new, shared);
 }
 // What every Open function does.
 HANDLE open_named(const object_name& name, kind wanted, DWORD access) noexcept;

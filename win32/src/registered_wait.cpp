@@ -146,6 +146,7 @@ BOOL register_wait(PHANDLE wait, HANDLE handle, WAITORTIMERCALLBACK callback, vo
     handle_use use(handle);
     if (!use || !is_waited_for(use->type)) return fail(ERROR_INVALID_HANDLE);
     if (!use.may(SYNCHRONIZE)) return fail(ERROR_ACCESS_DENIED);
+    if (is_shared_mutex(*use)) return fail(ERROR_NOT_SUPPORTED);  // its owner would be another thread
     auto* const made = new_pooled<registered_wait>(pool_of_wait(flags), std::move(use), callback, context,
                                                    milliseconds, (flags & WT_EXECUTEONLYONCE) != 0);
     if (made == nullptr) return fail(ERROR_NOT_ENOUGH_MEMORY);

@@ -5,7 +5,8 @@
 // (lock_reference.hpp). Conditions use this. Here, giving up the "lock" signals the object. So whatever another thread
 // does because of the signal, even a pulse, finds this thread in the queue.
 //
-// If the timeout is zero, or the caller owns the mutex to wait for, the call signals first and then waits. Otherwise,
+// If the timeout is zero, or the caller owns the mutex to wait for, or processes share that mutex, the call signals
+// first and then waits. Otherwise,
 // if the object to wait for is ready at the start, the wait takes it without queueing. The signal then follows. No
 // thread can tell the difference, unless both objects are the same auto-reset event. In that case the wait has taken
 // the event, which was set, and this call leaves the signal out. (A signal before the wait would have changed nothing.)
@@ -28,20 +29,24 @@ public:
           wait_on_(wait_on),
           alertable_(alertable),
           self_(thread_of_wait(wait_on.type == kind::mutex || signal.type == kind::mutex, alertable)),
-          stop_(signal.type == kind::semaphore ? std::stop_source() : std::stop_source(std::nostopstate)) {}
+          can_fail_(signal.type == kind::semaphore || is_shared(signal)),
+          stop_(can_fail_ ? std::stop_source() : std::stop_source(std::nostopstate)) {}
 
     // 0, or why the object can't be signaled.
     DWORD error() noexcept {
         if (signal_.type == kind::mutex && !is_owned_by(signal_, self_)) return ERROR_NOT_OWNER;
-        if (signal_.type == kind::semaphore && static_cast<semaphore_object&>(signal_).permits.is_full())
-            return ERROR_TOO_MANY_POSTS;
+        const bool is_full =
+            (signal_.type == kind::semaphore && static_cast<semaphore_object&>(signal_).permits.is_full()) ||
+            (signal_.type == kind::shared_semaphore &&
+             static_cast<shared_semaphore_object&>(signal_).is_full());
+        if (is_full) return ERROR_TOO_MANY_POSTS;
         return 0;
     }
 
     DWORD run(DWORD milliseconds) {
         object* const only = &wait_on_;
         any_wait wait{{&only, 1}, self_, alertable_, deadline_after(milliseconds)};
-        if (milliseconds == 0 || is_owned_by(wait_on_, self_)) {
+        if (milliseconds == 0 || is_owned_by(wait_on_, self_) || is_shared_mutex(wait_on_)) {
             if (!signal()) return fail_wait(ERROR_TOO_MANY_POSTS);
             return is_owned_by(wait_on_, self_) ? enter_again(wait_on_) : wait.run();
         }
@@ -49,7 +54,7 @@ public:
             this, [](void* me) noexcept { static_cast<signal_then_wait*>(me)->signal_once(); },
             [](void*) noexcept {}, detail::lock_reference::any_lock};
         const std::stop_token token = stop_.get_token();
-        const DWORD how = wait.run(&queued, signal_.type == kind::semaphore ? &token : nullptr);
+        const DWORD how = wait.run(&queued, can_fail_ ? &token : nullptr);
         if (!signaled_ && !is_absorbed(how)) signal_once();
         if (!failed_) return how;
         if (how == WAIT_OBJECT_0 || how == WAIT_ABANDONED_0) give_back_begun(wait_on_, self_, how);
@@ -59,7 +64,7 @@ public:
 private:
     // Whether the wait has taken the very event that it had to set, and that was set already.
     bool is_absorbed(DWORD how) const noexcept {
-        return how == WAIT_OBJECT_0 && &signal_ == &wait_on_ && signal_.type == kind::event;
+        return how == WAIT_OBJECT_0 && &signal_ == &wait_on_ && as_asked_for(signal_.type) == kind::event;
     }
 
     void signal_once() noexcept {
@@ -70,11 +75,20 @@ private:
         stop_.request_stop();
     }
 
-    // False: the semaphore is full.
+    // False: the semaphore is full, or other processes change the object without end.
     bool signal() noexcept {
         switch (signal_.type) {
             case kind::event: static_cast<event_object&>(signal_).state.set(); return true;
             case kind::mutex: static_cast<mutex_object&>(signal_).release(*self_); return true;
+            case kind::shared_event:
+                return without_exceptions<bool>(false, [&] {
+                    static_cast<shared_event_object&>(signal_).set();
+                    return true;
+                });
+            case kind::shared_semaphore:
+                return without_exceptions<bool>(false, [&] {
+                    return static_cast<shared_semaphore_object&>(signal_).release(1, nullptr);
+                });
             default: break;
         }
         return static_cast<semaphore_object&>(signal_).permits.release(1, nullptr);
@@ -84,6 +98,7 @@ private:
     object& wait_on_;
     const bool alertable_;
     thread* const self_;
+    const bool can_fail_;
     std::stop_source stop_;
     bool signaled_ = false;
     bool failed_ = false;
@@ -106,6 +121,8 @@ DWORD signal_and_wait(HANDLE signal, HANDLE wait_on, DWORD milliseconds, bool al
     switch (to_signal->type) {
         case kind::event:
         case kind::semaphore:
+        case kind::shared_event:
+        case kind::shared_semaphore:
             if (!to_signal.may(EVENT_MODIFY_STATE)) return fail_wait(ERROR_ACCESS_DENIED);
             break;
         case kind::mutex: break;

@@ -21,6 +21,8 @@
 //       back before it gives up its reference to the thread. So the queue never refers to a timer that is gone.
 //   thread-5  A thread is in a list from its construction until its destruction, under the lock of that list. Whoever
 //       finds it there may use it only if it gets a reference under this lock, because it may just be ending.
+//   thread-6  A mutex that processes share has a reference while it is owned, because the kernel's list of what the
+//       owner holds refers to its memory. So it keeps its name until its owner has released it or has ended.
 //
 // Checked by: win32/tests/unit/waits_test.cpp, mutex_test.cpp, memory_test.cpp, win32/tests.
 #include "thread.hpp"
@@ -105,7 +107,15 @@ void mutex_object::note_freed() noexcept {
 #endif
 }
 
+void mutex_object::hand_on(bool abandoned) noexcept {
+    if (!shared) return state.give_up(abandoned);
+    state.forget_owner();
+    shared->hand_on(abandoned);
+    drop();  // thread-6
+}
+
 mutex_object::~mutex_object() {
+    if (shared) forget_name(*this);
     if (owner_ == nullptr) return;
     note_freed();
     {
@@ -116,6 +126,7 @@ mutex_object::~mutex_object() {
 }
 
 bool mutex_object::begin(thread& by) noexcept {
+    if (shared) keep();  // thread-6
     by.keep();
     owner_ = &by;
     note_taken();
@@ -132,7 +143,7 @@ void mutex_object::release(thread& by, bool abandoned) noexcept {
     }
     owner_ = nullptr;
     note_freed();
-    state.give_up(abandoned);
+    hand_on(abandoned);
     by.drop();
 }
 
@@ -261,7 +272,7 @@ void thread::abandon_mutexes() noexcept {
         }
         owned->owner_ = nullptr;
         owned->note_freed();
-        owned->state.give_up(true);
+        owned->hand_on(true);
         owned->drop();
         drop();
     }

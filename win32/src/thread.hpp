@@ -4,6 +4,7 @@
 
 #include "mutex_state.hpp"
 #include "object.hpp"
+#include "shared_names.hpp"
 
 #include <tocsin/bit_lock.hpp>
 #include <tocsin/detail/event_as_lock.hpp>
@@ -14,8 +15,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include <pthread.h>
 
@@ -26,7 +30,26 @@ class thread;
 class mutex_object final : public object, public detail::list_links<mutex_object> {
 public:
     mutex_object() noexcept : object(kind::mutex) {}
+    // A mutex that processes share.
+    explicit mutex_object(std::unique_ptr<shared_region> of) noexcept
+        : object(kind::mutex), shared(std::in_place, std::move(of)) {}
     ~mutex_object() override;
+
+    // Takes the mutex if it is free, and it is not the caller's.
+    bool try_take() { return shared ? take_shared(shared->try_take()) : state.free().try_wait(); }
+    // What a call that has taken the lock of a shared mutex has to say of it. Returns whether it was taken.
+    bool take_shared(shared_mutex::result how) noexcept {
+        if (how == shared_mutex::result::taken_abandoned) state.note_abandoned();
+        return how != shared_mutex::result::not_taken;
+    }
+    // Undoes a take, before begin().
+    void undo_take() noexcept {
+        if (shared) {
+            shared->hand_on(state.forget_abandoned());
+        } else {
+            state.undo_take();
+        }
+    }
 
     // For a thread that has just taken the mutex. Returns whether the mutex was abandoned.
     bool begin(thread& by) noexcept;
@@ -35,9 +58,12 @@ public:
     void release(thread& by, bool abandoned = false) noexcept;
 
     mutex_state state;
+    std::optional<shared_mutex> shared;  // instead of the event in `state`
 
 private:
     friend class thread;
+
+    void hand_on(bool abandoned) noexcept;
 
     void note_taken() noexcept;
     void note_freed() noexcept;

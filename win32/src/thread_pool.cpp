@@ -419,6 +419,8 @@ bool set_wait(pool_wait& wait, HANDLE object, const FILETIME* timeout) noexcept 
         (void)fail(ERROR_INVALID_HANDLE);
     } else if (!use.may(SYNCHRONIZE)) {
         (void)fail(ERROR_ACCESS_DENIED);
+    } else if (is_shared_mutex(*use)) {
+        (void)fail(ERROR_NOT_SUPPORTED);  // its owner would be another thread
     } else {
         deadline until = deadline::never();
         if (timeout != nullptr) {

@@ -40,13 +40,15 @@
 
 namespace tocsin::win32 {
 
-source source_of(object& what) noexcept {
+source source_of(object& what) {
     switch (what.type) {
         case kind::event:
         case kind::timer: return static_cast<event_object&>(what).state;
         case kind::semaphore: return static_cast<semaphore_object&>(what).permits.near;
         case kind::mutex: return static_cast<mutex_object&>(what).state.free();
         case kind::thread: return static_cast<thread&>(what).ended;
+        case kind::shared_event: return static_cast<shared_event_object&>(what).as_source();
+        case kind::shared_semaphore: return static_cast<shared_semaphore_object&>(what).as_source();
         case kind::descriptor: {
             auto& of = static_cast<descriptor_object&>(what);
             return ready(of.descriptor, of.asked);
@@ -65,7 +67,16 @@ void give_back(object& what) noexcept {
             break;
         }
         case kind::semaphore: static_cast<semaphore_object&>(what).permits.give_back(); break;
-        case kind::mutex: static_cast<mutex_object&>(what).state.undo_take(); break;
+        case kind::mutex: static_cast<mutex_object&>(what).undo_take(); break;
+        case kind::shared_event:
+        case kind::shared_semaphore:
+            // It throws only if other processes change the object without end.
+            (void)without_exceptions<bool>(false, [&] {
+                what.type == kind::shared_event ? static_cast<shared_event_object&>(what).give_back()
+                                                : static_cast<shared_semaphore_object&>(what).give_back();
+                return true;
+            });
+            break;
         default: break;
     }
 }
@@ -95,8 +106,17 @@ DWORD caught(DWORD (*wait)(void* what), void* what) {
     try {
         return wait(what);
     } catch (const std::system_error& error) {
-        const bool closed = error.code().value() == EBADF;
-        return fail_wait(closed ? ERROR_INVALID_HANDLE : ERROR_NOT_ENOUGH_MEMORY);
+        switch (error.code().value()) {
+            case EBADF:
+                return fail_wait(ERROR_INVALID_HANDLE);  // a descriptor that was closed
+            // Of objects that processes share: too many threads wait, or this thread owns too many.
+            case ENOBUFS:
+            case ENOLCK: return fail_wait(ERROR_NO_SYSTEM_RESOURCES);
+            // Other processes have written into the memory.
+            case EINVAL:
+            case ENOTRECOVERABLE: return fail_wait(ERROR_INVALID_DATA);
+            default: return fail_wait(ERROR_NOT_ENOUGH_MEMORY);
+        }
     } catch (const std::bad_alloc&) {
         return fail_wait(ERROR_NOT_ENOUGH_MEMORY);
     }
@@ -117,11 +137,15 @@ DWORD any_wait::wait_once(std::span<const source> sources, detail::lock_referenc
 }
 
 DWORD any_wait::run(detail::lock_reference* signal, const std::stop_token* stop) {
+    const bool has_shared_mutex =
+        std::ranges::any_of(objects, [](object* each) { return is_shared_mutex(*each); });
     small_array<source, MAXIMUM_WAIT_OBJECTS + 1> sources(objects.size() + 1);
-    for (object* const each : objects) sources.add(source_of(*each));
-    if (alertable) sources.add(self->called);
+    if (!has_shared_mutex) {
+        for (object* const each : objects) sources.add(source_of(*each));
+        if (alertable) sources.add(self->called);
+    }
     for (;;) {
-        const DWORD how = wait_once(sources.all(), signal, stop);
+        const DWORD how = has_shared_mutex ? wait_with_mutexes() : wait_once(sources.all(), signal, stop);
         if (how != WAIT_OBJECT_0) return how;
         if (index != objects.size()) return begin_taken(*objects[index], self);
         if (signal != nullptr && signal->given_up) signal = nullptr;
@@ -203,6 +227,9 @@ wait_status wait_for_all_or_call(std::span<const source> sources, thread& self, 
 
 DWORD wait_for_all(std::span<object* const> objects, thread* self, bool alertable, DWORD milliseconds) {
     if (has_duplicates(objects)) return fail_wait(ERROR_INVALID_PARAMETER);
+    // No single step takes tokens from two objects that processes share (docs/between_processes.md).
+    if (std::ranges::any_of(objects, [](object* each) { return is_shared(*each); }))
+        return fail_wait(ERROR_NOT_SUPPORTED);
     small_array<source, MAXIMUM_WAIT_OBJECTS> sources(objects.size());
     for (object* const each : objects) {
         if (is_descriptor(*each)) return fail_wait(ERROR_NOT_SUPPORTED);
@@ -292,7 +319,8 @@ DWORD wait_for_many(std::size_t count, const HANDLE* handles, bool all, DWORD mi
     }
     if (error != 0) return fail_wait(error);
     thread* const self = thread_of_wait(has_mutex, alertable);
-    if (all) return wait_for_all(objects.all(), self, alertable, milliseconds);
+    if (all && !(count == 1 && is_shared(*objects.all()[0])))
+        return wait_for_all(objects.all(), self, alertable, milliseconds);
     const DWORD how = wait_for_any(objects.all(), has_descriptor, self, alertable, milliseconds, index);
     if (count <= handle_cache::size()) {  // for the thread's next wait
         for (std::size_t i = 0; i != count; ++i) brief_use::end_or_remember(uses.all()[i], handles[i]);

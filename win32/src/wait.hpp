@@ -26,19 +26,31 @@ inline bool is_owned_by(const object& what, const thread* by) noexcept {
            static_cast<const mutex_object&>(what).state.is_owned_by(by);
 }
 
-// Takes the object if it is ready. Never takes a descriptor. The caller then calls begin_taken().
+// A mutex that processes share is no source: the thread that waits for it must be the one that owns it.
+inline bool is_shared_mutex(const object& what) noexcept {
+    return what.type == kind::mutex && static_cast<const mutex_object&>(what).shared.has_value();
+}
+inline bool is_shared(const object& what) noexcept {
+    return what.type == kind::shared_event || what.type == kind::shared_semaphore || is_shared_mutex(what);
+}
+
+// Takes the object if it is ready. Never takes a descriptor. The caller then calls begin_taken(). Throws only for
+// objects that processes share.
 inline bool try_take(object& what) noexcept {
     switch (what.type) {
         case kind::event:
         case kind::timer: return static_cast<event_object&>(what).state.try_wait();
         case kind::semaphore: return static_cast<semaphore_object&>(what).permits.near.try_acquire();
-        case kind::mutex: return static_cast<mutex_object&>(what).state.free().try_wait();
+        case kind::mutex: return static_cast<mutex_object&>(what).try_take();
         case kind::thread: return static_cast<thread&>(what).ended.try_wait();
+        case kind::shared_event: return static_cast<shared_event_object&>(what).try_wait();
+        case kind::shared_semaphore: return static_cast<shared_semaphore_object&>(what).try_acquire();
         default: return false;
     }
 }
 
-source source_of(object& what) noexcept;
+// Not for a mutex that processes share. Throws only for objects that processes share.
+source source_of(object& what);
 
 // For a thread that has taken the object, which every take has to be followed by: makes the thread the owner of a
 // mutex. Returns WAIT_OBJECT_0 or WAIT_ABANDONED_0.
@@ -84,6 +96,7 @@ struct any_wait {
 private:
     DWORD wait_once(std::span<const source> sources, detail::lock_reference* signal,
                     const std::stop_token* stop);
+    DWORD wait_with_mutexes();  // shared_waits.cpp
 };
 
 // Runs `wait()`, and turns what it throws into WAIT_FAILED and an error. Not noexcept: a queued call may end the

@@ -10,8 +10,8 @@
  * Except for the differences that win32/docs/porting_from_windows.md lists, each call does what Windows documents, and
  * returns the same values and error codes. That page lists the calls that do the same, those that differ, and those
  * that are missing. The differences that matter most:
- * - Everything stays inside the process. A name is known only within the process, and GetCurrentProcess() is the only
- *   handle of a process. SECURITY_ATTRIBUTES are ignored.
+ * - Everything stays inside the process, unless TocsinShareNames() makes names known to other processes (on Linux).
+ *   GetCurrentProcess() is the only handle of a process. SECURITY_ATTRIBUTES are ignored.
  * - A pulse is exact: PulseEvent() releases those that wait at that moment. Windows may miss a thread.
  * - TerminateThread() and SuspendThread() end and suspend only threads that have not started yet.
  * - A WCHAR is a char16_t, so it has 16 bits, as on Windows. In C++, the W forms also take a wchar_t name, so L"..."
@@ -90,6 +90,17 @@ TOCSIN_WIN32_API BOOL WINAPI GetHandleInformation(HANDLE handle, LPDWORD flags);
 #define TOCSIN_WRITABLE 2u
 #endif
 TOCSIN_WIN32_API HANDLE TocsinHandleOfDescriptor(int descriptor, DWORD readiness);
+
+/* TocsinShareNames() is no call of Windows. From then on, the names of events, mutexes and semaphores are known to all
+ * processes of the user that call it with the same folder, and so are the objects. NULL stands for the folder
+ * /dev/shm/tocsin-UID, with the user's number. The call makes the folder if there is none. Another folder is given by
+ * its whole path. Call it before the process makes its first named object. win32/docs/porting_from_windows.md says what
+ * then holds, and what differs: such an object is refused in a wait for all, and its pulse has two steps.
+ *
+ * Returns FALSE if it fails: ERROR_NOT_SUPPORTED (the system is not Linux), ERROR_BUSY (the process has named objects,
+ * or has called this with another folder), ERROR_ACCESS_DENIED (the folder is another user's, or others may use it),
+ * ERROR_PATH_NOT_FOUND, ERROR_INVALID_PARAMETER (not a whole path). */
+TOCSIN_WIN32_API BOOL TocsinShareNames(LPCSTR folder);
 
 /* ---- Events --------------------------------------------------------------------------------------------------- */
 
