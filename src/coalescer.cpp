@@ -3,7 +3,7 @@
 // it. The signal leaves its source ready for the thread's wait after the pause.
 //
 // Checked by: tests/unit/coalescer_test.cpp.
-#include "core/lot/waiter.hpp"
+#include "core/lot/relay.hpp"
 #include "core/wait/source_list.hpp"
 
 #include <tocsin/coalescer.hpp>
@@ -15,7 +15,7 @@ wait_status coalescer::pause(const limits& how) const noexcept {
     const source end(next_);
     const core::latest_end first({&end, 1}, how.until);
     core::waiter self;  // not queued anywhere: its sleep ends only by a stop or by time
-    const core::claim ended = self.sleep({first.when(), how.stop.get(), {}});
+    const core::claim ended = core::sleep(self, {first.when(), how.stop.get(), {}});
     if (ended == core::claim::stopped) return wait_status::stopped;
     return first.timer_that_passed() == core::multi_wait::none ? wait_status::timed_out
                                                                : wait_status::signaled;

@@ -73,6 +73,7 @@
 // tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/yield_credit_test.cpp.
 #include "group_commit.hpp"
 
+#include "core/lot/relay.hpp"
 #include "core/sync/activity_scope.hpp"
 #include "core/sync/counters.hpp"
 #include "core/sync/futex_lock.hpp"
@@ -243,7 +244,7 @@ commit_status commit_engine::submit(const volatile void* object, const limits& h
     if (!state_->join_or_lead(self)) {
         if (self.yields) state_->yield_until_released(self, options.until);
         core::listed_here shown({"group_commit", this}, self.sleeper, core::wait_origin::here());
-        const core::claim ended = self.sleeper.sleep(options);
+        const core::claim ended = core::sleep(self.sleeper, options);
         shown.leave();
         if (ended != core::claim::signaled) {
             state_->withdraw(self);
@@ -324,7 +325,7 @@ core::claim commit_engine::state::gather(member& self, const wait_options& how_l
         if (queue.size() + 1 >= options.largest_group) return core::claim::signaled;
         gatherer = &pause;
     }
-    const core::claim how = pause.sleep({first.when(), how_long.stop, {}});
+    const core::claim how = core::sleep(pause, {first.when(), how_long.stop, {}});
     if (how == core::claim::signaled) return how;
     {
         const std::lock_guard held(lock);

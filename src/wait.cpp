@@ -37,6 +37,7 @@
 //
 // Checked by: tests/unit/wait_test.cpp, tests/unit/fd_test.cpp, tests/model/many_model_test.cpp (polling_model: wait-1,
 // 2, 5), tests/stress/many_stress_test.cpp.
+#include "core/lot/relay.hpp"
 #include "core/sync/happens_before.hpp"
 #include "core/wait/listed_wait.hpp"
 #include "core/wait/multi_wait.hpp"
@@ -299,7 +300,7 @@ core::claim sleep_past_timers(multi_wait& wait, std::span<const source> sources,
         wait.add_ready_timers(core::count_timers(sources, core::timers::all));
         if (wait.commit_own()) return core::claim::signaled;
     }
-    return wait.self.sleep(until);
+    return core::sleep(wait.self, until);
 }
 
 wait_status sleep_for_all(std::span<const source> sources, const limits& how) {

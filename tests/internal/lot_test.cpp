@@ -55,7 +55,7 @@ struct parked {
     wait_node node;
 
     // Finishes the wait as a thread would, and returns whether it was released.
-    bool finish_if_released() { return self.sleep(deadline(0s)) == claim::signaled; }
+    bool finish_if_released() { return sleep(self, deadline(0s)) == claim::signaled; }
 };
 
 // Keys of different addresses that nobody looks at, all in one bucket. The addresses are drawn: how addresses at equal
@@ -469,7 +469,7 @@ TEST_F(Lot, HoldsTwentyThousandNodesOnOneAddress) {
     std::vector<const wait_node*> left = queue_of(at(48));
     EXPECT_EQ(left.size(), all.size());
     EXPECT_EQ(take(at(48), count), left.size());
-    for (const wait_node* each : left) ASSERT_TRUE(each->owner->sleep(deadline(0s)) == claim::signaled);
+    for (const wait_node* each : left) ASSERT_TRUE(sleep(*each->owner, deadline(0s)) == claim::signaled);
 }
 
 // Random operations against a model that is a list of pointers for each key.
@@ -537,7 +537,7 @@ TEST_F(Lot, ReleasesSleepingThreadsThroughOneAnother) {
                 locked_queue queue(at(56));
                 queue.append(node);
             }
-            EXPECT_EQ(each.sleep(deadline::never()), claim::signaled);
+            EXPECT_EQ(sleep(each, deadline::never()), claim::signaled);
             awake.fetch_add(1);
         });
     }

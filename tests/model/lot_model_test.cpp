@@ -37,7 +37,7 @@ claim pass(gate& door, bool cancelable) {
         if (door.open) return claim::signaled;
         queue.append(node);
     }
-    const claim how = self.sleep({cancelable ? some_time() : deadline::never(), nullptr, sleep_at_once});
+    const claim how = sleep(self, {cancelable ? some_time() : deadline::never(), nullptr, sleep_at_once});
     if (how == claim::timed_out) locked_queue(door.key).remove(node);
     return how;
 }
@@ -135,7 +135,7 @@ MODEL_TEST(lot_model, TwoKindsOfOneAddressAreTwoQueues, holds_within, 2) {
         waiter self;
         wait_node node(other, self, true);
         locked_queue(other).append(node);
-        model::check(self.sleep({some_time(), nullptr, sleep_at_once}) == claim::timed_out,
+        model::check(sleep(self, {some_time(), nullptr, sleep_at_once}) == claim::timed_out,
                      "nobody wakes the other kind");
         locked_queue(other).remove(node);
     });

@@ -46,7 +46,7 @@ claim pass(gate& door, shared_word* shared, bool cancelable, wait_node::kind own
         }
         queue.append(node);
     }
-    const claim how = self.sleep(cancelable ? some_time() : deadline::never());
+    const claim how = sleep(self, cancelable ? some_time() : deadline::never());
     if (how == claim::timed_out) {
         locked_queue(door.key).remove(node);
         if (shared != nullptr) shared->leave_batch(1);

@@ -154,7 +154,7 @@ MODEL_TEST(set_model, SetThenResetReleasesTheSleeper, holds_within, 2) {
     core::ready_list::sleeper self(set);
     r.spawn("waiter", [&] {
         model::check(set.begin_sleep(self, deadline::never()), "nothing is ready");
-        (void)self.waiting.sleep(deadline::never());
+        (void)sleep(self.waiting, deadline::never());
         set.end_sleep(self);
         model::check(self.by == joined && self.tag == 7, "released for it");
     });
@@ -236,7 +236,7 @@ MODEL_TEST(set_model, TheSetAndAnotherWaiterTakeTurns, holds_within, 1) {
     r.spawn("set", [&] {
         for (auto* const self : {&first, &second}) {
             model::check(set.begin_sleep(*self, deadline::never()), "nothing is ready");
-            (void)self->waiting.sleep(deadline::never());
+            (void)sleep(self->waiting, deadline::never());
             set.end_sleep(*self);
             model::check(self->by == joined, "released for it");
         }

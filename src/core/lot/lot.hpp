@@ -12,7 +12,7 @@
 //         if (... something to take ...) return;       // without waiting
 //         queue.append(node, origin);
 //     }                                                // frees the lock
-//     self.sleep(options);
+//     sleep(self, options);
 //
 //     release_list freed;
 //     {

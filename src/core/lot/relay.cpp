@@ -4,8 +4,9 @@
 // State: a chain of nodes, which belong to the thread that is to release them (lot-3 in lot.cpp). A waker keeps the
 // chain in its release_list. A released thread keeps it in waiter::others_or_word_.
 //
-// The relay and the waiter (waiter.cpp) are two halves of one protocol. The relay calls waiter::release(), which hands
-// the remaining chain to the released thread. That thread's waiter::finish() calls pass_on() with the chain.
+// The relay is built on the waiter (waiter.cpp). A waker calls waiter::release(), which hands the remaining chain to
+// the released thread. That thread calls finish(), which releases the chain. A thread that is to keep its chain finds
+// none there. Its caller asks the waiter for the chain, and releases it (condition-5 in condition.cpp).
 //
 // Invariants
 //   relay-1  A node is not touched after its waiter's release(), or after resume() of its resumable. Each of these
@@ -39,7 +40,8 @@
 
 #include "core/lot/resume_queue.hpp"
 #include "core/lot/shared_word.hpp"
-#include "core/lot/waiter.hpp"
+#include "core/lot/wake_sample.hpp"
+#include "core/sync/probe.hpp"
 #include "platform/system/system.hpp"
 
 #include <cstddef>
@@ -199,7 +201,26 @@ void release_list::wake_in_turn() noexcept {
     if (!nodes_.empty()) release_in_turn(*nodes_.first());
 }
 
-void pass_on(wait_node& first) noexcept { release_chain(&first, relay_wakes); }
+claim finish(waiter& self) noexcept {
+    if (wait_node* const others = self.given(); others != nullptr) release_chain(others, relay_wakes);
+    return self.awake();
+}
+
+claim sleep(waiter& self, const deadline& until, sleep_report* report) noexcept {
+    const bool measures = report != nullptr && report->measures && wake_sample::begin(self);
+    const bool in_time = self.sleep_until_released(until, report);
+    if (measures) wake_sample::end(self, *report);
+    if (!in_time) {
+        TOCSIN_PROBE(timeout, &self);
+        if (self.try_claim(claim::timed_out)) return claim::timed_out;
+        self.sleep_until_released(deadline::never());  // claimed by another thread, which releases it soon
+    }
+    return finish(self);
+}
+
+claim sleep(waiter& self, const detail::wait_options& options, sleep_report* report) noexcept {
+    return self.stoppable(options, [&]() noexcept { return sleep(self, options.until, report); });
+}
 
 void release_in_turn(wait_node& first) noexcept {
     wait_node* each = &first;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How waiters taken off a queue are released. If there are few, the waker releases all of them itself. If there are
-// many, it releases some of them, and these release the others. Why it is correct: relay.cpp.
+// many, it releases some of them, and these release the others before their waits return. Why it is correct: relay.cpp.
 #pragma once
 
 #include "core/lot/wait_node.hpp"
+#include "core/lot/waiter.hpp"
 
 #include <utility>
 
@@ -52,8 +53,15 @@ private:
     bool differs_ = false;    // whether the nodes may differ in urgency (relay-4)
 };
 
-// Called by a released thread. Releases the nodes that this thread was given: `first` and those behind it.
-void pass_on(wait_node& first) noexcept;
+// Ends the wait of a thread that has been released: releases the nodes that its waiter was given, and returns why the
+// wait ended.
+claim finish(waiter& self) noexcept;
+
+// Sleeps until released, and then calls finish(). If the options' deadline passes or a stop is requested before anybody
+// has claimed the wait, the sleep ends then. If no deadline or stop can claim a waiter, the waiter may be released
+// without a claim. It then counts as signaled.
+claim sleep(waiter& self, const detail::wait_options& options, sleep_report* report = nullptr) noexcept;
+claim sleep(waiter& self, const deadline& until, sleep_report* report = nullptr) noexcept;
 
 // Releases the first two waiters, and gives the second the nodes behind it to keep (waiter::kept()). That thread
 // releases the next two, by another call, when it is ready to. For threads only.

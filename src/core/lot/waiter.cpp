@@ -11,9 +11,7 @@
 //   others_or_word_  Either the chain of nodes that the thread releases after its own release, written before word_
 //            becomes `released`; or the word that the thread shares with others, written before its node is queued.
 //
-// The waiter and the relay (relay.cpp) are two halves of one protocol. The relay calls release() with a chain, and
-// finish() calls the relay's pass_on() with that chain. A thread that is to keep its chain ends its wait without
-// pass_on(). Its caller asks for the chain, and releases it (condition-5 in condition.cpp).
+// What a chain is for, and who passes it on, is the relay's business (relay.cpp). A waiter only carries it.
 //
 // Invariants
 //   waiter-1  claim_ changes from `open` at most once, and this step decides how the wait ends. (A single_wait may
@@ -31,7 +29,7 @@
 //       If the thread shares a word, mark_released() and a wake of that word replace release().
 //   waiter-3  After the exchange in release(), the releasing thread uses only the address of the word. There is one
 //       exception: if the exchange finds the waiter suspended, the waiter belongs to the releasing thread from then on.
-//   waiter-4  sleep() returns after release(), or after the thread's own successful claim.
+//   waiter-4  A thread's wait ends (relay.cpp) after release(), or after the thread's own successful claim.
 //   waiter-5  A thread that shares a word is never given nodes to release. So one member, others_or_word_, holds either
 //       a chain or the address of a shared word. The address of a shared word is stored plus 1. The address of a chain
 //       that the thread is to keep is stored plus 2. (A node's address is a multiple of 4.) If a waiter shares no word,
@@ -61,7 +59,6 @@
 // proofs/promela/event_lot.pml.
 #include "core/lot/waiter.hpp"
 
-#include "core/lot/relay.hpp"
 #include "core/lot/resume_queue.hpp"
 #include "core/lot/shared_word.hpp"
 #include "core/sync/counters.hpp"
@@ -173,31 +170,6 @@ bool waiter::sleep_until_released(const deadline& until, sleep_report* report) n
 }
 
 bool waiter::enter_polling(platform::doorbell_id bell) noexcept { return enter_state(polling + bell); }
-
-claim waiter::finish() noexcept {
-    order::after(this);
-    const std::uintptr_t others = others_or_word_;
-    if (others != 0 && (others & (shares | to_keep)) == 0) pass_on(*reinterpret_cast<wait_node*>(others));
-    const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1
-    TOCSIN_PROBE(awake, this, reason);
-    return reason == claim::stopped ? claim::stopped : claim::signaled;
-}
-
-claim waiter::sleep(const deadline& until, sleep_report* report) noexcept {
-    const bool measures = report != nullptr && report->measures && wake_sample::begin(*this);
-    const bool in_time = sleep_until_released(until, report);
-    if (measures) wake_sample::end(*this, *report);
-    if (!in_time) {
-        TOCSIN_PROBE(timeout, this);
-        if (try_claim(claim::timed_out)) return claim::timed_out;
-        sleep_until_released(deadline::never());  // claimed by another thread, which releases it soon
-    }
-    return finish();
-}
-
-claim waiter::sleep(const detail::wait_options& options, sleep_report* report) noexcept {
-    return stoppable(options, [&]() noexcept { return sleep(options.until, report); });
-}
 
 bool can_cancel(const detail::wait_options& options) noexcept {
     return !options.until.is_never() || (options.stop != nullptr && options.stop->stop_possible());

@@ -79,23 +79,27 @@ public:
 
     // Whether the thread sleeps, so that its release needs a system call. A guess, which may be out of date.
     bool is_asleep() const noexcept;
-    // For a thread that looks for its release without sleeping. If it returns true, the thread calls finish().
+    // For a thread that looks for its release without sleeping. If it returns true, the thread calls core::finish().
     bool is_released() const noexcept;
 
-    // Sleeps until released. If the options' deadline passes or a stop is requested before anybody has claimed the
-    // wait, the sleep ends then. Before sleep() returns, it releases the nodes that this waiter was given. If no
-    // deadline or stop can claim a waiter, the waiter may be released without a claim. It then counts as signaled.
-    claim sleep(const detail::wait_options& options, sleep_report* report = nullptr) noexcept;
-    claim sleep(const deadline& until, sleep_report* report = nullptr) noexcept;
-
-    // For waits that do more than sleep. Sleeps until released and returns true, or until the deadline and returns
-    // false. A timeout here claims nothing.
+    // A thread sleeps by core::sleep() (relay.hpp), which calls this. Sleeps until released and returns true, or until
+    // the deadline and returns false. A timeout here claims nothing.
     bool sleep_until_released(const deadline& until, sleep_report* report = nullptr) noexcept;
     // For a thread that sleeps in the poller (core/wait/poll_sleep.hpp): the release rings this bell from now on.
     // Returns false if the waiter has already been released.
     bool enter_polling(platform::doorbell_id bell) noexcept;
-    // Called after a release. Releases the nodes that this waiter was given, and returns why the wait ended.
-    claim finish() noexcept;
+    // Called by core::finish() after a release: the first of the nodes that the thread was given to release, or null.
+    wait_node* given() const noexcept {
+        order::after(this);
+        const std::uintptr_t others = others_or_word_;
+        return (others & (shares | to_keep)) != 0 ? nullptr : reinterpret_cast<wait_node*>(others);
+    }
+    // Called last by core::finish(). Returns why the wait ended.
+    claim awake() const noexcept {
+        const auto reason = static_cast<claim>(claim_.load(std::memory_order_relaxed));  // no order: waiter-1
+        TOCSIN_PROBE(awake, this, reason);
+        return reason == claim::stopped ? claim::stopped : claim::signaled;
+    }
 
     // Runs `wait()`. A stop request for the options' token stops this waiter while `wait()` runs.
     template <class Wait>

@@ -3,7 +3,7 @@
 // multi_wait.cpp.
 //
 //     multi_wait wait(sources, multi_wait::mode::any, slots, buckets);
-//     if (wait.enlist() == multi_wait::progress::waiting) how = wait.self.sleep(options);
+//     if (wait.enlist() == multi_wait::progress::waiting) how = sleep(wait.self, options);
 //     wait.delist();
 #pragma once
 

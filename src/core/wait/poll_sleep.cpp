@@ -2,6 +2,7 @@
 // Checked by: tests/model/many_model_test.cpp (polling_model), tests/model/wait_set_poll_model_test.cpp.
 #include "core/wait/poll_sleep.hpp"
 
+#include "core/lot/relay.hpp"
 #include "core/sync/probe.hpp"
 
 namespace tocsin::core {
@@ -25,7 +26,7 @@ claim poll_sleep::sleep_until(waiter& self, const deadline& until) noexcept {
         is_released = self.is_released();
     }
     found_ = {};
-    return self.finish();
+    return finish(self);
 }
 
 }  // namespace tocsin::core

@@ -7,7 +7,7 @@
 //     if (std::size_t found = list.take_ready(items, nullptr)) return found;
 //     ready_list::sleeper self(list);
 //     if (list.begin_sleep(self, until)) {                    // false: something has become ready
-//         core::claim how = self.waiting.sleep(self.until);   // to `until`, or to the first timer's deadline
+//         core::claim how = sleep(self.waiting, self.until);   // to `until`, or to the first timer's deadline
 //         list.end_sleep(self);
 //     }
 #pragma once

@@ -33,6 +33,7 @@
 #include "core/wait/spinner.hpp"
 
 #include "core/lot/key_hash.hpp"
+#include "core/lot/relay.hpp"
 #include "core/sync/counters.hpp"
 #include "core/wait/debugger_layout.hpp"
 #include "core/wait/turn_credit.hpp"
@@ -173,16 +174,16 @@ void spinner::advise(bool measures) noexcept {
 void spinner::end_early() noexcept { learn_sleep({.early = true}); }
 
 claim spinner::spin_then_sleep(waiter& self) noexcept {
-    if (while_parked([&self]() noexcept { return self.is_released(); })) return self.finish();
+    if (while_parked([&self]() noexcept { return self.is_released(); })) return finish(self);
     sleep_report report{.measures = advice_.measures};
-    const claim how = self.sleep(options_, &report);
+    const claim how = core::sleep(self, options_, &report);
     learn_sleep(report);
     return how;
 }
 
 claim spinner::sleep(waiter& self, const deadline& until) noexcept {
     sleep_report report{.measures = advice_.measures};
-    const claim how = self.sleep(until, &report);
+    const claim how = core::sleep(self, until, &report);
     learn_sleep(report);
     return how;
 }
