@@ -88,6 +88,13 @@ class SiteTest(unittest.TestCase):
                                     "one => one.scrollWidth > one.clientWidth + 1).length")
                 self.assertEqual(cut, 0, f"{name} at {width}")
 
+    def test_the_picture_takes_no_room_from_the_program_beside_it(self) -> None:
+        for width in (PHONE, 430, NOTEBOOK):
+            page = self.open("index.html", width)
+            [room, needed] = page.evaluate("(one => [one.clientWidth, one.parentElement.parentElement.clientWidth])"
+                                           "(document.querySelector('article pre'))")
+            self.assertGreaterEqual(room, 0.95 * needed, width)
+
     def test_axe_has_nothing_to_complain_of(self) -> None:
         for name in LOOKED_AT:
             for scheme in ("light", "dark"):

@@ -2,8 +2,9 @@
 """The README's picture: for how long a thread is held that opens a gate for a thousand others.
 
 It is drawn without measuring any text: names begin at the left edge, figures begin behind their bars, and both have
-more room than they need. So it is right in any font. It is as wide as a phone: on wider screens, the README shows
-it beside the first program.
+more room than they need. So it is right in any font. It is a bit wider than a phone's column of text: there the
+program comes below it, and on wider screens beside it. (Beside a narrower picture, a phone of 430 pixels would show a
+strip of the program.)
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from tocsin_lab.errors import LabError
 from tocsin_lab.present.numerals import quantity
 from tocsin_lab.present.quotes import Bar, Figures
 
-WIDTH, ROW, TOP = 330, 20, 44
-BARS_AT, LONGEST = 160, 104  # where bars begin, and how long the longest is
+WIDTH, ROW, TOP = 400, 22, 48
+BARS_AT, LONGEST = 190, 126  # where bars begin, and how long the longest is
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def svg(figures: Figures, theme: Theme) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         'font-family="system-ui, sans-serif" role="img">',
         f"<title>{escape(title(figures))}</title>",
-        text(0, 14, "A thread opens a gate for 1,000 sleepers.", theme.ink, bold=True),
-        text(0, 34, "For how long is it held? Less is better.", theme.soft),
+        text(0, 15, "A thread opens a gate for 1,000 sleepers.", theme.ink, bold=True),
+        text(0, 36, "For how long is it held? Less is better.", theme.soft),
     ]
     for number, one in enumerate(figures.bars):
         lines += row(one, TOP + ROW * number, most, theme)
@@ -68,6 +69,6 @@ def row(one: Bar, top: int, most: float, theme: Theme) -> list[str]:
     ]
 
 
-def text(x: float, y: float, words: str, colour: str, *, size: int = 12, bold: bool = False) -> str:
+def text(x: float, y: float, words: str, colour: str, *, size: int = 13, bold: bool = False) -> str:
     weight = ' font-weight="600"' if bold else ""
     return f'<text x="{x:g}" y="{y:g}" font-size="{size}"{weight} fill="{colour}">{escape(words)}</text>'

@@ -15,6 +15,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -133,6 +134,32 @@ void conditions() {
         ++data;
         changed.notify_one();
     }
+}
+
+// The thread writes after it has unlocked, so only the notification orders what it writes.
+void conditions_alone() {
+    std::mutex mutex;
+    tocsin::condition changed;
+    bool waits = false;
+    int data = 0;
+    std::jthread other([&] {
+        for (int i = 0; i != rounds / 10;) {
+            {
+                const std::lock_guard held(mutex);
+                if (!std::exchange(waits, false)) continue;
+            }
+            ++data;
+            ++i;
+            changed.notify_one();
+        }
+    });
+    std::unique_lock held(mutex);
+    for (int i = 0; i != rounds / 10; ++i) {
+        waits = true;
+        changed.wait(held);
+        ++data;
+    }
+    sum += data;
 }
 
 void latches() {
@@ -517,6 +544,7 @@ int main(int count, char** arguments) {
                                                    {"semaphores", semaphores},
                                                    {"locks", locks},
                                                    {"conditions", conditions},
+                                                   {"conditions alone", conditions_alone},
                                                    {"latches", latches},
                                                    {"barriers", barriers},
                                                    {"groups", groups},
