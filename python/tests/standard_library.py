@@ -13,9 +13,11 @@ tocsin.patch_threading()
 
 import faulthandler  # noqa: E402
 import importlib  # noqa: E402
+import inspect  # noqa: E402
 import signal  # noqa: E402
 import subprocess  # noqa: E402
 import unittest  # noqa: E402
+from concurrent.futures import process  # noqa: E402
 
 MODULES = ["test_threading", "test_thread", "test_threadsignals", "test_queue", "test_threading_local",
            "test_threadedtempfile", "test_socketserver", "test_sched", "test_concurrent_futures",
@@ -26,12 +28,21 @@ WAIVED = {
     "MiscTestCase.test__all__": _TYPES,
     "test_disallow_instantiation": _TYPES,
     "test_lock_no_subclass": "tocsin.Lock may have subclasses",
+    "test_threads_reaped": "it asks that one of ten threads has ended, and waits for none: with threads that start 0.2 s "
+                           "late it fails with threading's types, too",
     "CRLockTests.test_signature": "tocsin.RLock refuses arguments, which CPython 3.13 takes with a warning",
 }
 # Tests of what an interpreter imports at its start. They fail without tocsin, too, where a .pth file imports threading.
 if subprocess.run([sys.executable, "-I", "-c", "import sys; sys.exit('threading' in sys.modules)"],
                   check=False).returncode != 0:
     WAIVED["test_import_from_another_thread"] = "something imports threading at the start of this interpreter"
+
+# With threading's types, too: seen on 3.12.1 and 3.13.0. In 3.13.15 the thread no longer takes the lock.
+if sys.version_info >= (3, 12) and all(
+        "shutdown_lock" in inspect.getsource(each)
+        for each in (process._SafeQueue.__init__, process._ExecutorManagerThread.join_executor_internals)):
+    WAIVED["test_shutdown_deadlock_pickle"] = ("a ProcessPoolExecutor of this version joins a thread with the lock that "
+                                               "the thread needs after a failed pickle, and then stops for ever")
 
 
 def waived(name):

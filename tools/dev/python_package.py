@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 from dev.needs import python_with
@@ -89,14 +90,18 @@ def run_tests(name, program, environment, chosen=("discover", "-s", SOURCE / "te
     return Count(int(ran[1]) - len(failures) - number_skipped, len(failures), number_skipped, failures)
 
 
+def preferred_of(found):
+    name = f"{PREFERRED[0]}.{PREFERRED[1]}"
+    return name if name in found else next(iter(found), None)
+
+
 def preferred():
     """The tests on one interpreter: two minutes at most, most of them for the library."""
     found = interpreters()
     if not found:
         say("  skipped: no CPython 3.9 to 3.14 with headers (Debian: python3-dev)")
         return Count(skipped=1)
-    name = f"{PREFERRED[0]}.{PREFERRED[1]}"
-    name = name if name in found else next(iter(found))
+    name = preferred_of(found)
     site = build(name, found[name])
     return run_tests(name, found[name], {"PYTHONPATH": str(site)}) if site else one(site)
 
@@ -128,6 +133,41 @@ def installed_wheel(name, program, sdist):
              "install": [python, "-m", "pip", "install", "--no-index", "--disable-pip-version-check", "--find-links",
                          folder / "dist", "tocsin"]}
     return python if all(quietly(title, step, log) for title, step in steps.items()) else None
+
+
+def without_network():
+    """What begins a command that shall reach no network; None if the system refuses."""
+    for prefix in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
+        if shutil.which("unshare") and subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0:
+            return prefix
+    return None
+
+
+def install_without_network(name, program):
+    """`pip install` of the checkout and of the sdist. Only the build's requirements are fetched before."""
+    cut_off = without_network()
+    if cut_off is None:
+        say("  NOT RUN: installing without a network: this system lets no command run without one")
+        return Count(skipped=2)
+    folder = BUILD / "python" / "offline"
+    wheels = folder / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    requires = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    python = folder / "venv" / "bin" / "python"
+    log = f"python-{name}-offline"
+    if not quietly("build's needs", [program, "-m", "pip", "download", "--disable-pip-version-check", "-d", wheels,
+                                     *requires], log):
+        return Count(failed=2)
+    count = Count()
+    for title, what in (("checkout", ROOT), ("sdist", next((BUILD / "python" / "dist").glob("*.tar.gz")))):
+        steps = {"environment": [program, "-m", "venv", "--clear", folder / "venv"],
+                 f"pip {title}": [*cut_off, python, "-m", "pip", "install", "--no-index", "--find-links", wheels,
+                                  "--disable-pip-version-check", "-C", f"build-dir={folder / f'build-{title}'}", what],
+                 "import": [*cut_off, python, "-I", "-c", "import tocsin; e = tocsin.Event(); e.set(); "
+                            "assert tocsin.wait_any(tocsin.Event(), e) == 1"]}
+        count += one(next((done for done in (quietly(step, command, log) for step, command in steps.items())
+                           if not done), True))
+    return count
 
 
 def site_of(installed):
@@ -176,8 +216,9 @@ def every():
     sdist = unpacked_sdist(python)
     if sdist is None:
         return Count(failed=1)
-    count = Count()
     found = interpreters()
+    name = preferred_of(found)
+    count = install_without_network(name, found[name]) if name else Count()
     for name in [f"3.{minor}" for minor in range(FIRST[1], LAST[1] + 1)] + [*FREE_THREADED]:
         if name in found:
             count += run_wheel(name, found[name], sdist)
