@@ -39,6 +39,10 @@
 // changes there are. If they are more words than a thread can sleep on, or a wait has no slot, the keeper looks again
 // every 10 ms.
 //
+// Wakes follow when the lock is free again, so that nobody wakes up to wait for it: those of the keeper, of the waker,
+// and of the threads that wait for a keeper's answer. The word on which each of them sleeps has changed before. Keepers
+// are never destroyed, and who waits for an answer stays until it is given.
+//
 // Death: only of the whole process, so at any instruction of any of its threads. The keeper's slots are among its held
 // words (dies-2), and become so while they are covered (dies-1). What was handed to them is passed on, as in
 // token_queue.cpp. A token that a keeper has received is gone with the process, as one that a thread has received.
@@ -93,6 +97,8 @@ public:
             (void)platform::futex::wait(word_, 0, deadline::never());
     }
 
+    answer* next = nullptr;  // of those that the keeper gives when it has freed the lock
+
 private:
     platform::futex_word word_{0};
 };
@@ -108,9 +114,7 @@ struct record {
     shared_header* gate = nullptr;  // of a manual-reset event
     std::uint32_t first_round = 0;
 
-    void answer_caller() noexcept {
-        if (answer* const waits = std::exchange(caller, nullptr)) waits->give();
-    }
+    void answer_caller() noexcept;
     void make_free() noexcept {
         answer_caller();
         tokens.reset();
@@ -136,16 +140,18 @@ struct keeper {
             if (each.now != record::phase::free && each.entry == &entry) return &each;
         return nullptr;
     }
+    // Under the lock. The caller wakes the keeper once it has freed the lock, so that the keeper does not run into it.
     void ring() noexcept {
         doorbell.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock
-        shared_futex::wake_own(doorbell);
     }
+    void wake() const noexcept { shared_futex::wake_own(doorbell); }
 };
 
 struct all_keepers {
     core::futex_lock lock;
     keeper first;
-    wake_list freed;  // for the waker
+    wake_list freed;            // for the waker
+    answer* answers = nullptr;  // for the keeper that has the lock, to give once it has freed the lock
     platform::futex_word waker_bell{0};
     core::background_thread waker;
     atomic<bool> runs{false};  // whether the waker and the first keeper have been started
@@ -153,6 +159,17 @@ struct all_keepers {
 
 constinit never_destroyed<all_keepers> keepers;
 const core::in_child renews_keepers(core::child_duty::keepers, core::renew<keepers>);
+
+void record::answer_caller() noexcept {
+    answer* const waits = std::exchange(caller, nullptr);
+    if (waits == nullptr) return;
+    waits->next = keepers.it.answers;
+    keepers.it.answers = waits;
+}
+
+void give_all(answer* first) noexcept {
+    while (first != nullptr) std::exchange(first, first->next)->give();
+}
 
 void give_back(const core::shared_view& object) noexcept {
     // It throws only if another process changes the object without end. Then the token is that process's to lose.
@@ -244,6 +261,8 @@ void run_keeper() noexcept {
     for (;;) {
         sleep_list words;
         bool look_again = false;
+        bool wakes = false;
+        answer* answers = nullptr;
         {
             const std::lock_guard guard(keepers.it.lock);
             if (self == nullptr) self = keeper_without_thread();
@@ -251,11 +270,13 @@ void run_keeper() noexcept {
             const std::uint32_t rung = self->doorbell.load(std::memory_order_relaxed);
             words.add({.narrow = &self->doorbell, .expected = rung, .own = true});
             look_again = advance_all(*self, words);
-            if (!keepers.it.freed.empty()) {
-                keepers.it.waker_bell.fetch_add(1, std::memory_order_relaxed);  // no order: under the lock
-                platform::futex::wake_one(&keepers.it.waker_bell);
-            }
+            answers = std::exchange(keepers.it.answers, nullptr);
+            wakes = !keepers.it.freed.empty();
+            // no order: under the lock
+            if (wakes) keepers.it.waker_bell.fetch_add(1, std::memory_order_relaxed);
         }
+        give_all(answers);
+        if (wakes) platform::futex::wake_one(&keepers.it.waker_bell);
         (void)words.sleep(look_again ? deadline(between_looks) : deadline::never());
     }
 }
@@ -297,9 +318,9 @@ template <class Fill>
 bool list(wait_entry& entry, Fill fill) noexcept {
     answer is_queued;
     bool waits = false;
+    keeper* by = nullptr;
     {
         const std::lock_guard guard(keepers.it.lock);
-        keeper* by = nullptr;
         TOCSIN_TRY { by = keeper_with_room(); }
         TOCSIN_CATCH(const std::system_error&) {}
         if (by == nullptr) return false;
@@ -312,6 +333,7 @@ bool list(wait_entry& entry, Fill fill) noexcept {
         if (waits) one.caller = &is_queued;
         by->ring();
     }
+    by->wake();
     if (waits) is_queued.wait();
     return true;
 }
@@ -368,9 +390,9 @@ bool enlist_token(void* object, wait_entry& entry) noexcept {
 
 void delist(void*, wait_entry& entry) noexcept {
     answer is_free;
+    keeper* by = &keepers.it.first;
     {
         const std::lock_guard guard(keepers.it.lock);
-        keeper* by = &keepers.it.first;
         record* one = nullptr;
         while (by != nullptr && (one = by->find(entry)) == nullptr) by = by->next;
         if (one == nullptr) return;
@@ -380,6 +402,7 @@ void delist(void*, wait_entry& entry) noexcept {
         one->caller = &is_free;
         by->ring();
     }
+    by->wake();
     is_free.wait();
 }
 
