@@ -4,7 +4,8 @@ their README.md."""
 
 CHAPTERS = {
     "Use it": ["docs/guide.md", "docs/coming_from.md", "docs/coming_from_epoll.md", "docs/coming_from_asio.md",
-               "docs/coming_from_go.md", "docs/coming_from_rust.md", "docs/coming_from_questions.md",
+               "docs/coming_from_go.md", "docs/coming_from_rust.md", "docs/coming_from_between_processes.md",
+               "docs/coming_from_questions.md",
                "win32/docs/porting_from_windows.md", "win32/docs/windows_differences.md", "docs/priorities.md",
                "docs/group_commit.md", "docs/between_processes.md", "docs/diagnosis.md", "c/docs/c.md", "docs/python.md",
                "docs/platforms.md", "docs/packaging.md"],
