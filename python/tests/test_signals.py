@@ -170,9 +170,11 @@ class Signals(unittest.TestCase):
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         former = signal.set_wakeup_fd(writing)
+        event = tocsin.Event()
+        signal.signal(signal.SIGUSR1, lambda *_: event.set())
         try:
             threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            self.assertFalse(tocsin.Event().wait(0.05))
+            self.assertTrue(event.wait(60))
             self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1]))
             self.assertEqual(signal.set_wakeup_fd(writing), writing)
         finally:
@@ -184,21 +186,22 @@ class Signals(unittest.TestCase):
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         former = signal.set_wakeup_fd(writing)
-        calls, inner = [], tocsin.Event()
+        calls, inner, outer = [], tocsin.Event(), tocsin.Event()
 
         def handler(*_):
             calls.append(0)
             if len(calls) == 1:
                 # Long enough for the second sleep of this wait, too.
                 threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-                calls.append(inner.wait(30))
+                calls.append(inner.wait(60))
+                outer.set()
             else:
                 inner.set()
 
         signal.signal(signal.SIGUSR1, handler)
         try:
             threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            self.assertFalse(tocsin.Event().wait(0.1))
+            self.assertTrue(outer.wait(60))
             self.assertEqual(calls, [0, 0, True])
             self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1] * 2))
             self.assertEqual(signal.set_wakeup_fd(writing), writing)
@@ -285,8 +288,9 @@ class Ends(unittest.TestCase):
             signal.signal(signal.SIGUSR1, handler)
             mine = tocsin.Event()
             threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            here = os.getpid()
-            woke = mine.wait(0.2)
+            here, inner, woke = os.getpid(), None, False
+            while inner is None:
+                woke = mine.wait(0.2)
             if os.getpid() != here:
                 os._exit(0 if not woke else 1)
             assert os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1]) == 0
