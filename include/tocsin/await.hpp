@@ -102,8 +102,6 @@ protected:
     TOCSIN_API void finish(executor_reference*) noexcept;
     TOCSIN_API void abandon(const lot_source& how, executor_reference*) noexcept;
 
-    constexpr executor_reference* executor() noexcept { return nullptr; }
-
 private:
     friend class event_awaiting;
 
@@ -120,8 +118,6 @@ protected:
     friend class event_awaiting;
 
     using event_awaiter_base::event_awaiter_base;
-
-    constexpr executor_reference* executor() noexcept { return &executor_; }
 
     executor_reference executor_;
 };
@@ -151,21 +147,25 @@ public:
         detail::refer_to_executor(this->executor_, executor);
     }
     ~event_awaiter() {
-        if (this->has_parked()) this->abandon(how(), this->executor());
+        if (this->has_parked()) this->abandon(how(), executor());
     }
 
     bool await_ready() noexcept { return detail::event_try_wait(this->event(), mode_.mode()); }
-    bool await_suspend(std::coroutine_handle<> who) noexcept {
-        return this->suspend(how(), who, this->executor());
-    }
+    bool await_suspend(std::coroutine_handle<> who) noexcept { return this->suspend(how(), who, executor()); }
     wait_status await_resume() noexcept {
-        if (this->has_parked()) this->finish(this->executor());
+        if (this->has_parked()) this->finish(executor());
         return wait_status::signaled;
     }
 
 private:
     const detail::lot_source& how() const noexcept {
         return detail::event_source(mode_.mode(), detail::event_use::event, mode_.order());
+    }
+    detail::executor_reference* executor() noexcept {
+        if constexpr (WithExecutor)
+            return &this->executor_;
+        else
+            return nullptr;
     }
 
     TOCSIN_NO_UNIQUE_ADDRESS const detail::mode_type<Event> mode_;

@@ -191,12 +191,12 @@ void shared_region::begin(const shared_recipe& how) {
 
 // 0, or why this is no object of that kind.
 DWORD shared_region::check(kind wanted) noexcept {
-    if (memory_->size() < sizeof(named_header)) return ERROR_INVALID_HANDLE;
+    if (memory_.size() < sizeof(named_header)) return ERROR_INVALID_HANDLE;
     const named_header& found = header();
     if (found.version != named_header::current) return ERROR_NOT_SUPPORTED;
     type_ = found.type;
     maximum_ = found.maximum;
-    const bool is_right = size_of(type_) == memory_->size() && kind_of(type_) == wanted && maximum_ >= 0;
+    const bool is_right = size_of(type_) == memory_.size() && kind_of(type_) == wanted && maximum_ >= 0;
     return is_right ? 0 : ERROR_INVALID_HANDLE;
 }
 
@@ -240,15 +240,14 @@ std::unique_ptr<shared_region> shared_region::attach(const std::string& director
         region->begin(*how);
     }
     if (!file.lock(LOCK_SH | LOCK_NB)) return refuse(error_of(errno));  // shared_names-2
-    region->is_locked_ = true;
+    region->file_.begin();
     made.is_new = false;
     return region;
 }
 
-shared_region::~shared_region() {
-    if (!is_locked_) return;
+file_in_use::~file_in_use() {
+    if (!is_used_) return;
     const folder_lock held(path_.substr(0, path_.rfind('/')));
-    memory_.reset();
     if (held) delete_if_nobodys(path_);  // shared_names-3
 }
 
@@ -269,7 +268,8 @@ DWORD prepare_shared_names([[maybe_unused]] const char* folder, [[maybe_unused]]
     if (!held) return error_of(errno);
     DIR* const all = ::opendir(path.c_str());
     if (all == nullptr) return error_of(errno);
-    while (const dirent* const each = ::readdir(all)) {
+    while (const dirent* const each =
+               ::readdir(all)) {  // NOLINT(concurrency-mt-unsafe): `all` is this call's own
         const std::string_view file = each->d_name;
         if (file.starts_with("l-") || file.starts_with("g-"))
             delete_if_nobodys(path + '/' + std::string(file));

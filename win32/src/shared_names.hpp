@@ -42,8 +42,22 @@ struct alignas(64) named_header {
 };
 static_assert(sizeof(named_header) == 64);
 
-// The file of a named object, which this process has mapped and holds. The destructor deletes the file if no other
-// process holds it.
+// The use of a file by this process. When it has ended, the file is deleted if no other process uses it.
+class file_in_use {
+public:
+    explicit file_in_use(std::string path) noexcept : path_(std::move(path)) {}
+    file_in_use(const file_in_use&) = delete;
+    file_in_use& operator=(const file_in_use&) = delete;
+    ~file_in_use();
+
+    void begin() noexcept { is_used_ = true; }
+
+private:
+    const std::string path_;
+    bool is_used_ = false;
+};
+
+// The file of a named object, which this process has mapped and holds.
 class shared_region {
 public:
     // The region of this name; if there is none, and `how` is not null, makes one. Returns null if the call fails, and
@@ -53,26 +67,25 @@ public:
                                                  DWORD& error);
     shared_region(const shared_region&) = delete;
     shared_region& operator=(const shared_region&) = delete;
-    ~shared_region();
+    ~shared_region() = default;
 
     shared_type type() const noexcept { return type_; }
     LONG maximum() const noexcept { return maximum_; }
-    named_header& header() const noexcept { return *static_cast<named_header*>(memory_->data()); }
+    named_header& header() const noexcept { return *static_cast<named_header*>(memory_.data()); }
     template <class Object>
     Object& object_as() const noexcept {
-        return *reinterpret_cast<Object*>(static_cast<std::byte*>(memory_->data()) + sizeof(named_header));
+        return *reinterpret_cast<Object*>(static_cast<std::byte*>(memory_.data()) + sizeof(named_header));
     }
 
 private:
     shared_region(std::string path, shared_memory memory) noexcept
-        : path_(std::move(path)), memory_(std::move(memory)) {}
+        : file_(std::move(path)), memory_(std::move(memory)) {}
 
     void begin(const shared_recipe& how);
     DWORD check(kind wanted) noexcept;
 
-    const std::string path_;
-    std::optional<shared_memory> memory_;
-    bool is_locked_ = false;  // whether this process counts as a user of the file
+    file_in_use file_;
+    shared_memory memory_;  // destroyed first: its descriptor has the lock of this process
     shared_type type_ = shared_type::none;
     LONG maximum_ = 0;
 };
