@@ -143,6 +143,12 @@ class Refusals(unittest.TestCase):
         event.set()
         for long in (1e300, math.inf, 10**400):
             self.assertTrue(event.wait(long))
+            event.clear()
+            with support.Threads(1, lambda long=long: self.assertTrue(event.wait(long))) as threads:
+                support.wait_until_parked(event, 1)
+                event.set()
+                threads.join()
+            self.assertGreater(tocsin.monotonic_deadline(long).remaining(), 1e9)
         event.clear()
         for short in (-math.inf, -10**400):
             self.assertFalse(event.wait(short))
