@@ -103,8 +103,7 @@ DWORD any_wait::wait_with_mutexes() {
     if (sources.size() == 0) {
         if (mutexes.size() == 1) {
             index = mutexes.all()[0];
-            return mutex_at(0).take_shared(mutex_at(0).shared.value().take(until)) ? WAIT_OBJECT_0
-                                                                                   : WAIT_TIMEOUT;
+            return mutex_at(0).take_shared(until) ? WAIT_OBJECT_0 : WAIT_TIMEOUT;
         }
         sources.add(never);  // for the deadline
         at.add(objects.size());
@@ -117,7 +116,7 @@ DWORD any_wait::wait_with_mutexes() {
     for (; !taken && !ended.stop_requested(); turn = (turn + 1) % mutexes.size()) {
         index = mutexes.all()[turn];
         const deadline turn_end = mutexes.size() == 1 ? deadline::never() : deadline(10ms);
-        taken = mutex_at(turn).take_shared(mutex_at(turn).shared.value().take(turn_end, ended));
+        taken = mutex_at(turn).take_shared(turn_end, ended);
     }
     const any_result how = others.result();
     const int error = others.error();

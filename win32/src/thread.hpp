@@ -36,11 +36,11 @@ public:
     ~mutex_object() override;
 
     // Takes the mutex if it is free, and it is not the caller's.
-    bool try_take() { return shared ? take_shared(shared->try_take()) : state.free().try_wait(); }
-    // What a call that has taken the lock of a shared mutex has to say of it. Returns whether it was taken.
-    bool take_shared(shared_mutex::result how) noexcept {
-        if (how == shared_mutex::result::taken_abandoned) state.note_abandoned();
-        return how != shared_mutex::result::not_taken;
+    bool try_take() { return shared ? is_taken(shared->try_take()) : state.free().try_wait(); }
+    // Waits for a mutex that processes share, and takes it (shared_mutex::take()). Returns whether it was taken.
+    template <class... Limits>
+    bool take_shared(const Limits&... limits) {
+        return shared && is_taken(shared->take(limits...));
     }
     // Undoes a take, before begin().
     void undo_take() noexcept {
@@ -63,6 +63,10 @@ public:
 private:
     friend class thread;
 
+    bool is_taken(shared_mutex::result how) noexcept {
+        if (how == shared_mutex::result::taken_abandoned) state.note_abandoned();
+        return how != shared_mutex::result::not_taken;
+    }
     void hand_on(bool abandoned) noexcept;
 
     void note_taken() noexcept;
