@@ -40,7 +40,9 @@
 // that, its own death wakes another watcher, which finds the same. An heir that dies before it runs is a holder that
 // dies. A thread that dies while it waits leaves a slot that the next claim takes.
 //
-// A stopped thread holds nobody up, unless it holds the lock.
+// A stopped thread holds nobody up, with two exceptions: it holds the lock, or it was stopped while it made a list of
+// parked waits. The second holds up threads of its own process that enter the same list or leave it (listed_wait.cpp).
+// If one of them has just been given the lock, whoever waits for that lock waits, too.
 //
 // Memory order
 //   [held]  Each exchange of `control` is acquire and release, so what a holder did comes before its heir's return.

@@ -34,17 +34,19 @@ bool shared_permit_try_release(const shared_view& object, std::ptrdiff_t permits
         std::uint64_t seen =
             object.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
         const auto count = static_cast<std::ptrdiff_t>(core::lower(seen));
-        if (left == permits) before = core::lower(seen);
+        const bool is_first = left == permits;
         if (left > static_cast<std::ptrdiff_t>(limit) - count) return false;
         if ((seen & shared_queued) == 0) {
             // [token] releases.
             if (object.header.control.compare_exchange_strong(seen, seen + static_cast<std::uint64_t>(left),
                                                               std::memory_order_release,
-                                                              std::memory_order_relaxed))
+                                                              std::memory_order_relaxed)) {
+                if (is_first) before = static_cast<std::uint32_t>(count);
                 return true;
+            }
             continue;
         }
-        if (!core::give_token(object, limit)) return false;
+        if (!core::give_token(object, limit, is_first ? &before : nullptr)) return false;
         --left;
     }
     return true;

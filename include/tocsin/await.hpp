@@ -293,15 +293,6 @@ auto async_wait(Source&& from) noexcept(detail::become_sources_quietly<Source&>)
         return detail::make_op<false, wait_status, false, Source>(limits(), from);
     }
 }
-// The mistake of more than one argument that no other overload matches, for a message of its own.
-template <std::convertible_to<source> First, class Second, class... Others>
-async_wait_op<wait_status, 1, detail::wait_needs::limits> async_wait(First&&, Second&&, Others&&...) {
-    static_assert(
-        detail::never<First>,
-        "tocsin: async_wait() takes one source, behind the limits: async_wait({.until = 50ms}, a). For "
-        "several sources, write async_wait_any(a, b)");
-    return detail::refused<async_wait_op<wait_status, 1, detail::wait_needs::limits>>();
-}
 template <class... Sources>
     requires detail::one_by_one<Sources...>
 auto async_wait_any(const limits& how,

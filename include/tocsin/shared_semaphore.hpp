@@ -22,7 +22,7 @@ namespace detail {
 
 TOCSIN_API void shared_permit_release(const shared_view& object, std::ptrdiff_t permits);
 // Returns false if the count would become greater than `limit`. Then the call may have given some of its permits to
-// threads that wait, if others have released meanwhile. `before` becomes the count at the beginning.
+// threads that wait, if others have released meanwhile. `before` becomes the count before the first permit.
 TOCSIN_API bool shared_permit_try_release(const shared_view& object, std::ptrdiff_t permits,
                                           std::uint32_t limit, std::uint32_t& before);
 

@@ -15,16 +15,6 @@ void fine() { (void)tocsin::async_wait({.until = std::chrono::seconds(5)}, a); }
 void wait() { (void)tocsin::async_wait_any(a, std::chrono::seconds(5)); }
 #endif
 
-// expect only: async_wait\(\) takes one source, behind the limits
-#ifdef MISUSE_await_duration_behind
-void wait() { (void)tocsin::async_wait(a, std::chrono::seconds(5)); }
-#endif
-
-// expect only: async_wait\(\) takes one source, behind the limits
-#ifdef MISUSE_await_several
-void wait() { (void)tocsin::async_wait(a, a, a); }
-#endif
-
 // expect only: for a descriptor write tocsin::readable\(number\)
 #ifdef MISUSE_await_number
 void wait(int descriptor) { (void)tocsin::async_wait(descriptor); }

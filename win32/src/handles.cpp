@@ -239,9 +239,8 @@ object* find_shared(const std::string& name, kind wanted, const shared_recipe* h
         if (as_asked_for(at->second->type) != wanted) return error = ERROR_INVALID_HANDLE, nullptr;
         if (at->second->keep_if_alive()) return at->second;
     }
-    std::unique_ptr<shared_region> region =
-        shared_region::attach(names().folder, name, wanted, how, is_new, error);
-    if (region == nullptr) return nullptr;
+    // The map and the name get their memory before there is an object: its destructor would ask for the lock.
+    std::string copy = name;
     if (at == names().objects.end()) at = names().objects.emplace(name, nullptr).first;
     struct remove_if_null {
         std::map<std::string, object*, std::less<>>::iterator at;
@@ -250,8 +249,11 @@ object* find_shared(const std::string& name, kind wanted, const shared_recipe* h
         }
     } const afterwards{at};
     at->second = nullptr;  // of an object whose destructor waits for the lock
+    std::unique_ptr<shared_region> region =
+        shared_region::attach(names().folder, name, wanted, how, is_new, error);
+    if (region == nullptr) return nullptr;
     std::unique_ptr<object> made = object_in(std::move(region));
-    made->name = name;
+    made->name = std::move(copy);
     return at->second = made.release();
 }
 
@@ -323,9 +325,11 @@ HANDLE create_named(const object_name& name, kind wanted, DWORD access, object* 
             if (handle != nullptr) SetLastError(0);
             return handle;
         }
-        if (shared != nullptr && names_reach_others())
+        std::unique_lock held(names().lock);
+        if (shared != nullptr && !names().folder.empty()) {
+            held.unlock();
             return create_shared(name, wanted, access, is_new, *shared);
-        const std::lock_guard held(names().lock);
+        }
         auto at = names().objects.find(name.text());
         const bool added = at == names().objects.end();
         if (added) {

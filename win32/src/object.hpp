@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace tocsin::win32 {
@@ -341,13 +342,21 @@ HANDLE create(const object_name& name, kind wanted, DWORD access, const Make& ma
 // What every Open function does.
 HANDLE open_named(const object_name& name, kind wanted, DWORD access) noexcept;
 
-// Returns the result of `call`. If `call` throws, which only a lack of memory makes it do, sets ERROR_NOT_ENOUGH_MEMORY
-// and returns `failed`.
+#if defined(__cpp_exceptions)
+// The code of an error that tocsin has thrown.
+DWORD code_of(const std::system_error& thrown) noexcept;
+#endif
+
+// Returns the result of `call`. If `call` throws, sets the error and returns `failed`. Only a lack of memory makes it
+// throw, or an object that processes share.
 template <class Result, class Call>
 Result without_exceptions(Result failed, Call call) noexcept {
 #if defined(__cpp_exceptions)
     try {
         return call();
+    } catch (const std::system_error& thrown) {
+        SetLastError(code_of(thrown));
+        return failed;
     } catch (...) {
         SetLastError(ERROR_NOT_ENOUGH_MEMORY);
         return failed;

@@ -71,11 +71,13 @@ private:
     int descriptor_;
 };
 
+std::string lock_in(const std::string& folder) { return folder + "/.lock"; }
+
 // Holds the lock of the folder.
 class folder_lock {
 public:
-    explicit folder_lock(const std::string& folder) : file_(-1) {
-        file_.open(folder + "/.lock", O_CREAT);
+    explicit folder_lock(const std::string& lock) noexcept : file_(-1) {
+        file_.open(lock, O_CREAT);
         if (file_ && !file_.lock(LOCK_EX)) file_.close();
     }
     ~folder_lock() {
@@ -184,9 +186,20 @@ void shared_region::begin(const shared_recipe& how) {
         case shared_type::manual_reset_event: object_as<shared_manual_reset_event>().set(); break;
         case shared_type::auto_reset_event: object_as<shared_auto_reset_event>().set(); break;
         case shared_type::semaphore: object_as<shared_semaphore>().release(how.initial); break;
-        case shared_type::mutex: (void)object_as<tocsin::shared_lock>().try_lock(); break;
+        case shared_type::mutex:
+            (void)object_as<tocsin::shared_lock>().try_lock();
+            is_to_be_owned_ = true;
+            break;
         default: break;
     }
+}
+
+shared_region::~shared_region() {
+    if (!is_to_be_owned_) return;
+    (void)without_exceptions<bool>(false, [&] {
+        object_as<tocsin::shared_lock>().unlock();
+        return true;
+    });
 }
 
 // 0, or why this is no object of that kind.
@@ -208,7 +221,8 @@ std::unique_ptr<shared_region> shared_region::attach(const std::string& director
         return nullptr;
     };
     std::string path = directory + '/' + file_of(name);
-    const folder_lock held(directory);
+    std::string lock = lock_in(directory);
+    const folder_lock held(lock);
     if (!held) return refuse(error_of(errno));
     open_file file(-1);
     file.open(path, 0);
@@ -225,15 +239,18 @@ std::unique_ptr<shared_region> shared_region::attach(const std::string& director
         if (!file) return refuse(error_of(errno));
         made.is_new = true;
         // The memory is reserved at once, so that a full file system is an error here, and no SIGBUS later.
-        if (const int number = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size_of(how->type))))
-            return refuse(error_of(number));
+        int number = EINTR;
+        while (number == EINTR)
+            number = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size_of(how->type)));
+        if (number != 0) return refuse(error_of(number));
     }
     is_new = made.is_new;
     struct stat about{};
     if (::fstat(file.get(), &about) != 0) return refuse(error_of(errno));
     if (about.st_size == 0) return refuse(ERROR_INVALID_HANDLE);
     // The region has a copy of the descriptor, which shares the lock.
-    std::unique_ptr<shared_region> region(new shared_region(path, shared_memory::map(file.get())));
+    std::unique_ptr<shared_region> region(
+        new shared_region(path, std::move(lock), shared_memory::map(file.get())));
     if (!is_new) {
         if (const DWORD why = region->check(wanted)) return refuse(why);
     } else {
@@ -247,7 +264,7 @@ std::unique_ptr<shared_region> shared_region::attach(const std::string& director
 
 file_in_use::~file_in_use() {
     if (!is_used_) return;
-    const folder_lock held(path_.substr(0, path_.rfind('/')));
+    const folder_lock held(lock_);
     if (held) delete_if_nobodys(path_);  // shared_names-3
 }
 
@@ -264,7 +281,7 @@ DWORD prepare_shared_names([[maybe_unused]] const char* folder, [[maybe_unused]]
     struct stat about{};
     if (::fstat(opened.get(), &about) != 0) return error_of(errno);
     if (about.st_uid != ::geteuid() || (about.st_mode & 077) != 0) return ERROR_ACCESS_DENIED;
-    const folder_lock held(path);
+    const folder_lock held(lock_in(path));
     if (!held) return error_of(errno);
     DIR* const all = ::opendir(path.c_str());
     if (all == nullptr) return error_of(errno);

@@ -42,10 +42,12 @@ struct alignas(64) named_header {
 };
 static_assert(sizeof(named_header) == 64);
 
-// The use of a file by this process. When it has ended, the file is deleted if no other process uses it.
+// The use of a file by this process. When it has ended, the file is deleted if no other process uses it. `lock` is the
+// path of the folder's lock.
 class file_in_use {
 public:
-    explicit file_in_use(std::string path) noexcept : path_(std::move(path)) {}
+    file_in_use(std::string path, std::string lock) noexcept
+        : path_(std::move(path)), lock_(std::move(lock)) {}
     file_in_use(const file_in_use&) = delete;
     file_in_use& operator=(const file_in_use&) = delete;
     ~file_in_use();
@@ -54,6 +56,7 @@ public:
 
 private:
     const std::string path_;
+    const std::string lock_;  // made before it is needed, because the destructor can't fail
     bool is_used_ = false;
 };
 
@@ -67,19 +70,22 @@ public:
                                                  DWORD& error);
     shared_region(const shared_region&) = delete;
     shared_region& operator=(const shared_region&) = delete;
-    ~shared_region() = default;
+    // Frees a mutex that its maker was to own, but does not.
+    ~shared_region();
 
     shared_type type() const noexcept { return type_; }
     LONG maximum() const noexcept { return maximum_; }
     named_header& header() const noexcept { return *static_cast<named_header*>(memory_.data()); }
+    // Called when a thread has begun to own the mutex.
+    void note_owner() noexcept { is_to_be_owned_ = false; }
     template <class Object>
     Object& object_as() const noexcept {
         return *reinterpret_cast<Object*>(static_cast<std::byte*>(memory_.data()) + sizeof(named_header));
     }
 
 private:
-    shared_region(std::string path, shared_memory memory) noexcept
-        : file_(std::move(path)), memory_(std::move(memory)) {}
+    shared_region(std::string path, std::string lock, shared_memory memory) noexcept
+        : file_(std::move(path), std::move(lock)), memory_(std::move(memory)) {}
 
     void begin(const shared_recipe& how);
     DWORD check(kind wanted) noexcept;
@@ -88,6 +94,7 @@ private:
     shared_memory memory_;  // destroyed first: its descriptor has the lock of this process
     shared_type type_ = shared_type::none;
     LONG maximum_ = 0;
+    bool is_to_be_owned_ = false;  // the mutex is new, and the calling thread has its lock
 };
 
 // Makes the folder of the names, if there is none, and deletes what processes that died have left in it. `folder` may
@@ -162,6 +169,7 @@ public:
     result take(const deadline& until, const stop_token& stop) {
         return ended(lock().try_lock_until(until, stop));
     }
+    void note_owner() noexcept { region_->note_owner(); }
     // For the thread that has taken it. If `abandoned`, the next owner is told that the mutex was abandoned.
     void hand_on(bool abandoned) noexcept;
 

@@ -17,6 +17,7 @@
 
 #include <tocsin/detail/exceptions.hpp>
 #include <tocsin/operation.hpp>
+#include <tocsin/wait.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -43,7 +44,8 @@ public:
     other_objects& operator=(const other_objects&) = delete;
     ~other_objects() {
         if (is_started_) end();
-        std::destroy_at(&wait_);
+        std::destroy_at(
+            &wait_);  // its function may still be in the queue of this thread, and is not called then
     }
 
     stop_token when_ended() const noexcept { return stop_.get_token(); }
@@ -62,24 +64,34 @@ private:
         (void)me.stop_.request_stop();
         me.ended_.set();
     }
+    // A thread that is inside the function of another operation, or in a coroutine, calls this operation's function
+    // only after that. So if it has ended the wait itself, it does not wait for the function.
     void end() noexcept {
-        (void)wait_.cancel();
-        ended_.wait();
+        if (is_cancelled_) return;
+        is_cancelled_ = wait_.cancel();
+        if (!is_cancelled_) ended_.wait();
     }
 
     std::stop_source stop_;
-    any_result result_{};
+    any_result result_{.status = wait_status::stopped};
     manual_reset_event ended_;
     std::unique_ptr<std::byte[]> memory_;
     span_operation& wait_;
     bool is_started_ = false;
+    bool is_cancelled_ = false;  // by this thread
 };
+
+// Takes the object if it is ready. A descriptor is ready as it is.
+bool is_ready_now(object& what) {
+    if (!is_descriptor(what)) return try_take(what);
+    return wait_any({.until = deadline_after(0)}, source_of(what)).status == wait_status::signaled;
+}
 
 }  // namespace
 
 DWORD any_wait::wait_with_mutexes() {
     for (index = 0; index != objects.size(); ++index)
-        if (try_take(*objects[index])) return WAIT_OBJECT_0;
+        if (is_ready_now(*objects[index])) return WAIT_OBJECT_0;
 
     static constinit manual_reset_event never;
     small_array<source, MAXIMUM_WAIT_OBJECTS + 1> sources(objects.size() + 1);
@@ -111,12 +123,20 @@ DWORD any_wait::wait_with_mutexes() {
 
     other_objects others(sources.all(), until);
     const stop_token ended = others.when_ended();
+    const auto is_signaled = [&] {
+        return others.result().status == wait_status::signaled && others.error() == 0;
+    };
     std::size_t turn = 0;
     bool taken = false;
-    for (; !taken && !ended.stop_requested(); turn = (turn + 1) % mutexes.size()) {
-        index = mutexes.all()[turn];
-        const deadline turn_end = mutexes.size() == 1 ? deadline::never() : deadline(10ms);
-        taken = mutex_at(turn).take_shared(turn_end, ended);
+    TOCSIN_TRY {
+        for (; !taken && !ended.stop_requested(); turn = (turn + 1) % mutexes.size()) {
+            index = mutexes.all()[turn];
+            const deadline turn_end = mutexes.size() == 1 ? deadline::never() : deadline(10ms);
+            taken = mutex_at(turn).take_shared(turn_end, ended);
+        }
+    }
+    TOCSIN_CATCH(...) {
+        if (!is_signaled()) TOCSIN_RETHROW;  // otherwise the signal that the operation has taken counts
     }
     const any_result how = others.result();
     const int error = others.error();

@@ -126,7 +126,10 @@ mutex_object::~mutex_object() {
 }
 
 bool mutex_object::begin(thread& by) noexcept {
-    if (shared) keep();  // thread-6
+    if (shared) {
+        shared->note_owner();
+        keep();  // thread-6
+    }
     by.keep();
     owner_ = &by;
     note_taken();

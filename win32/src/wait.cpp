@@ -101,22 +101,28 @@ void give_back_begun(object& what, thread* self, DWORD how) noexcept {
     }
 }
 
+#if defined(__cpp_exceptions)
+DWORD code_of(const std::system_error& thrown) noexcept {
+    switch (thrown.code().value()) {
+        case EBADF:
+            return ERROR_INVALID_HANDLE;  // a descriptor that was closed
+        // Of objects that processes share: too many threads wait, or this thread owns too many.
+        case ENOBUFS:
+        case ENOLCK: return ERROR_NO_SYSTEM_RESOURCES;
+        // Other processes have written into the memory.
+        case EINVAL:
+        case ENOTRECOVERABLE: return ERROR_INVALID_DATA;
+        default: return ERROR_NOT_ENOUGH_MEMORY;
+    }
+}
+#endif
+
 DWORD caught(DWORD (*wait)(void* what), void* what) {
 #if defined(__cpp_exceptions)
     try {
         return wait(what);
-    } catch (const std::system_error& error) {
-        switch (error.code().value()) {
-            case EBADF:
-                return fail_wait(ERROR_INVALID_HANDLE);  // a descriptor that was closed
-            // Of objects that processes share: too many threads wait, or this thread owns too many.
-            case ENOBUFS:
-            case ENOLCK: return fail_wait(ERROR_NO_SYSTEM_RESOURCES);
-            // Other processes have written into the memory.
-            case EINVAL:
-            case ENOTRECOVERABLE: return fail_wait(ERROR_INVALID_DATA);
-            default: return fail_wait(ERROR_NOT_ENOUGH_MEMORY);
-        }
+    } catch (const std::system_error& thrown) {
+        return fail_wait(code_of(thrown));
     } catch (const std::bad_alloc&) {
         return fail_wait(ERROR_NOT_ENOUGH_MEMORY);
     }

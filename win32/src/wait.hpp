@@ -36,7 +36,7 @@ inline bool is_shared(const object& what) noexcept {
 
 // Takes the object if it is ready. Never takes a descriptor. The caller then calls begin_taken(). Throws only for
 // objects that processes share.
-inline bool try_take(object& what) noexcept {
+inline bool try_take(object& what) {
     switch (what.type) {
         case kind::event:
         case kind::timer: return static_cast<event_object&>(what).state.try_wait();

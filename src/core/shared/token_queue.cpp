@@ -451,7 +451,7 @@ bool kept_token_wait::end() noexcept {
     return has_token;
 }
 
-bool give_token(const shared_view& object, std::uint32_t limit) {
+bool give_token(const shared_view& object, std::uint32_t limit, std::uint32_t* before) {
     shared_rounds rounds(object);
     for (;; rounds.next()) {
         std::uint64_t seen = object.header.control.load(std::memory_order_acquire);  // [queued]
@@ -469,6 +469,7 @@ bool give_token(const shared_view& object, std::uint32_t limit) {
             if (done) platform::shared_futex::wake_all(slot.word);
             platform::shared_futex::uncover();
             if (!done) continue;
+            if (before != nullptr) *before = lower(seen);
             return true;
         }
         const bool fits = lower(seen) < limit;
@@ -476,8 +477,10 @@ bool give_token(const shared_view& object, std::uint32_t limit) {
         if (!oldest.in_use) next &= ~queued_bit;
         // [token] releases, even if it changes nothing.
         if (object.header.control.compare_exchange_strong(seen, next, std::memory_order_acq_rel,
-                                                          std::memory_order_relaxed))
+                                                          std::memory_order_relaxed)) {
+            if (before != nullptr) *before = lower(seen);
             return fits;
+        }
     }
 }
 

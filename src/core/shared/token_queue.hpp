@@ -15,8 +15,8 @@ void drop_from_dead(const shared_view& object) noexcept;
 // Waits for a token.
 wait_status wait_for_token(const shared_view& object, const detail::wait_options& options);
 // Gives a token to the longest waiting thread, or adds it to the count, if it stays at most `limit`. Returns whether
-// the token was given or added.
-bool give_token(const shared_view& object, std::uint32_t limit);
+// the token was given or added. `before`, if not null, becomes the count at that moment.
+bool give_token(const shared_view& object, std::uint32_t limit, std::uint32_t* before = nullptr);
 
 // A wait for a token in which no thread sleeps. One thread, its keeper, makes all calls except the constructor. The
 // slot is among the words that the keeper holds (dies-2), so a keeper can keep several waits.

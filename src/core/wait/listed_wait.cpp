@@ -78,6 +78,7 @@ void listed_wait::enter(const source_label& what, const waiter& who, const wait_
     who_ = &who;
     label_ = what;
     origin_ = from;
+    process_ = process_stamp();  // a signal handler may have forked since this was made
     list_of_waits& to = list_of(this);
     const signal_deferral inside;
     const std::lock_guard held(to.lock);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that reach other processes: TocsinShareNames(). A program of its own. Other processes are the program itself,
 // started as an *actor* that does one thing; the test kills some of them.
+#include "next_allocation.hpp"
 #include "support.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/operation.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +28,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +166,7 @@ public:
                                    static_cast<const char*>(nullptr)};
         child_ = ::fork();
         if (child_ == 0) {
+            (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if the test is killed
             (void)::dup2(ends[1], STDOUT_FILENO);
             (void)::execv("/proc/self/exe", const_cast<char* const*>(arguments.data()));
             ::_exit(failed);
@@ -517,12 +523,10 @@ TEST_F(shared_names, AWaitForAnyTakesOneObjectAlsoIfTwoComeAtOnce) {
         EXPECT_EQ(ReleaseMutex(mutex) != FALSE, how == 1);
         EXPECT_EQ(WaitForSingleObject(other.get(), how == 1 ? INFINITE : 0),
                   how == 1 ? WAIT_OBJECT_0 : WAIT_TIMEOUT);
-        if (i % 100 == 0) {
-            EXPECT_EQ(act("try_mutex", "m"), static_cast<int>(WAIT_OBJECT_0));
-        }
         ended = i;
     }
     owner.join();
+    EXPECT_EQ(act("try_mutex", "m"), static_cast<int>(WAIT_OBJECT_0));
     EXPECT_TRUE(CloseHandle(mutex));
 }
 
@@ -608,6 +612,7 @@ TEST_F(shared_names, ARegisteredWaitTakesEventsButNoMutexes) {
     EXPECT_TRUE(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
     EXPECT_TRUE(CloseHandle(event));
     EXPECT_TRUE(CloseHandle(mutex));
+    support::until("the pool's thread has let the event go", [] { return files() == 0; });
 }
 
 TEST_F(shared_names, AStoppedProcessHoldsNobodyUp) {
@@ -644,6 +649,113 @@ TEST_F(shared_names, AtMostOneProcessIsInsideWhileSomeAreKilled) {
     EXPECT_TRUE(CloseHandle(mutex));
 }
 
+TEST_F(shared_names, AThreadOwnsUpTo64Mutexes) {
+    const auto name = [](int i) { return "m" + std::to_string(i); };
+    std::vector<HANDLE> all;
+    for (int i = 0; i != 64; ++i) all.push_back(CreateMutexA(nullptr, TRUE, name(i).c_str()));
+    EXPECT_EQ(CreateMutexA(nullptr, TRUE, "too many"), nullptr);
+    EXPECT_EQ(GetLastError(), ERROR_NO_SYSTEM_RESOURCES);
+    EXPECT_EQ(OpenMutexA(SYNCHRONIZE, FALSE, "too many"), nullptr);
+    const HANDLE other = CreateMutexA(nullptr, FALSE, "other");
+    const event never(false, false);
+    const std::array both{never.get(), other};
+    for (const DWORD time : {DWORD{0}, INFINITE}) {
+        SetLastError(0);
+        EXPECT_EQ(WaitForSingleObject(other, time), WAIT_FAILED);
+        EXPECT_EQ(GetLastError(), ERROR_NO_SYSTEM_RESOURCES);
+        SetLastError(0);
+        EXPECT_EQ(WaitForMultipleObjects(2, both.data(), FALSE, time), WAIT_FAILED);
+        EXPECT_EQ(GetLastError(), ERROR_NO_SYSTEM_RESOURCES);
+    }
+    EXPECT_TRUE(ReleaseMutex(all.back()));
+    EXPECT_EQ(WaitForSingleObject(other, INFINITE), WAIT_OBJECT_0);
+    EXPECT_TRUE(ReleaseMutex(other));
+    EXPECT_TRUE(CloseHandle(other));
+    EXPECT_TRUE(CloseHandle(all.back()));
+    all.pop_back();
+    for (const HANDLE each : all) {
+        EXPECT_TRUE(ReleaseMutex(each));
+        EXPECT_TRUE(CloseHandle(each));
+    }
+}
+
+// The socket is first in the list, so a mutex behind it that is always free does not starve it.
+TEST_F(shared_names, AReadyDescriptorIsNotPassedOver) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const HANDLE readable = TocsinHandleOfDescriptor(ends[0], TOCSIN_READABLE);
+    const HANDLE mutex = CreateMutexA(nullptr, FALSE, "m");
+    const std::array both{readable, mutex};
+    EXPECT_EQ(WaitForMultipleObjects(2, both.data(), FALSE, INFINITE), WAIT_OBJECT_0 + 1);
+    EXPECT_TRUE(ReleaseMutex(mutex));
+    ASSERT_EQ(::write(ends[1], "", 1), 1);
+    EXPECT_EQ(WaitForMultipleObjects(2, both.data(), FALSE, INFINITE), WAIT_OBJECT_0);
+    for (const HANDLE each : both) EXPECT_TRUE(CloseHandle(each));
+    for (const int each : ends) (void)::close(each);
+}
+
+// A thread that is inside an operation's function calls no other operation's function until it has returned.
+TEST_F(shared_names, AWaitForAMutexAndMoreEndsInsideAnOperationsFunction) {
+    const HANDLE mutex = CreateMutexA(nullptr, TRUE, "m");
+    const event never(false, false);
+    const std::array both{never.get(), mutex};
+    DWORD how = WAIT_FAILED;
+    DWORD in_vain = WAIT_FAILED;
+    std::atomic<bool> waits{false};
+    std::thread other([&] {
+        tocsin::auto_reset_event go;
+        auto operation = tocsin::any_operation(
+            [&](tocsin::any_result) noexcept {
+                in_vain = WaitForMultipleObjects(2, both.data(), FALSE, 1);
+                waits = true;
+                how = WaitForMultipleObjects(2, both.data(), FALSE, INFINITE);
+                (void)ReleaseMutex(mutex);
+            },
+            go);
+        operation.start();
+        go.set();
+    });
+    support::until("the thread waits for the mutex alone", [&] { return waits.load(); });
+    EXPECT_TRUE(ReleaseMutex(mutex));
+    other.join();
+    EXPECT_EQ(in_vain, DWORD{WAIT_TIMEOUT});
+    EXPECT_EQ(how, WAIT_OBJECT_0 + 1);
+    EXPECT_TRUE(CloseHandle(mutex));
+}
+
+thread_local int memory_left = -1;  // so many allocations of this thread succeed; -1: all
+void spend_memory() {
+    if (memory_left == 0) throw std::bad_alloc();
+    if (memory_left > 0) --memory_left;
+}
+
+TEST_F(shared_names, ACallThatFindsNoMemoryLeavesNothingBehind) {
+    support::at_each_allocation = spend_memory;
+    for (const bool owned : {false, true}) {
+        bool works = false;
+        for (int left = 0; !works; ++left) {
+            memory_left = left;
+            const HANDLE mutex =
+                CreateMutexA(nullptr, owned ? TRUE : FALSE, "a name that needs memory of its own");
+            const DWORD error = GetLastError();
+            memory_left = 0;
+            works = mutex != nullptr;
+            if (works) {
+                EXPECT_EQ(ReleaseMutex(mutex) != FALSE, owned);
+                EXPECT_TRUE(CloseHandle(mutex));
+            }
+            memory_left = -1;
+            EXPECT_EQ(error, works ? 0u : ERROR_NOT_ENOUGH_MEMORY);
+            EXPECT_EQ(files(), 0u) << left;
+            EXPECT_LT(left, 100);
+        }
+        const HANDLE next = CreateMutexA(nullptr, TRUE, "next");  // the thread's list of locks is whole
+        EXPECT_TRUE(ReleaseMutex(next));
+        EXPECT_TRUE(CloseHandle(next));
+    }
+    support::at_each_allocation = nullptr;
+}
+
 TEST_F(shared_names, AFolderThatOthersMayUseIsRefused) {
     const std::string open_to_all = folder + "/open";
     ASSERT_EQ(::mkdir(open_to_all.c_str(), 0700), 0);
@@ -658,6 +770,7 @@ TEST_F(shared_names, AFolderThatOthersMayUseIsRefused) {
     ASSERT_EQ(::chmod(open_to_all.c_str(), 0700), 0);
     EXPECT_FALSE(TocsinShareNames(open_to_all.c_str()));
     EXPECT_EQ(GetLastError(), ERROR_BUSY) << "another folder than before";
+    fs::remove_all(open_to_all);
 }
 
 TEST_F(shared_names, AFileThatIsNoObjectIsRefusedOrReplaced) {
