@@ -1031,6 +1031,7 @@ private:
 };
 
 TEST(Await, AnAwaiterMayBeABaseOrAMember) {
+    counted_wait::count = 0;  // the test may be repeated
     named_event named;
     auto_reset_event event;
     std::vector<int> seen;
