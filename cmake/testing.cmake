@@ -70,7 +70,8 @@ function(tocsin_leave_tests_out)
         return()
     endif()
     list(TRANSFORM ARGN APPEND _TESTS OUTPUT_VARIABLE lists)
-    set(script "${CMAKE_CURRENT_BINARY_DIR}/left_out.cmake")
+    list(GET ARGN 0 first)  # a folder may call this more than once
+    set(script "${CMAKE_CURRENT_BINARY_DIR}/left_out_of_${first}.cmake")
     file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [[
 set(lists "@lists@")
 set(file "@PROJECT_SOURCE_DIR@/tests/@TOCSIN_TESTS_LEFT_OUT@")
