@@ -6,7 +6,8 @@
 // operation (operation.hpp) waits for the other objects meanwhile. The operation ends the thread's wait by a stop.
 //
 // Both may be given what they wait for. Then the operation's object is the one that the call takes, and the mutex is
-// handed on. To others it looks as if the thread had owned it for a moment. An abandoned mutex is abandoned again.
+// handed on. To others it looks as if the thread had owned it for a moment. An abandoned mutex is abandoned again. The
+// same holds if the wait for the mutex fails: an object that the operation has been given meanwhile counts.
 //
 // A thread can be in the queue of one lock at a time. If the wait names several such mutexes, the thread waits for each
 // of them for 10 ms in turn.
