@@ -324,7 +324,7 @@ private:
             },
             &end_);
         started_ = false;
-        operation_->start();
+        operation_->on(inline_executor).start();
         started_ = true;
     }
 

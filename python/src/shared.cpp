@@ -456,7 +456,7 @@ bool lock_watching(shared_lock& lock, const deadline& until, lock_status& how) {
                     told.set();
                 },
                 readable(signal_watch::descriptor()));
-            request.start();
+            request.on(inline_executor).start();
             refused = catching([&] { how = lock.try_lock_until(until, arrival.get_token()); });
             if (!request.cancel()) told.wait();  // soon: another thread is in the operation's function
         });

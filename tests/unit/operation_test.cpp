@@ -9,6 +9,7 @@
 #include "pipe_ends.hpp"
 #include "posix.hpp"
 #include "sanitizer.hpp"
+#include "task.hpp"
 #include "threads.hpp"
 
 #include <tocsin/tocsin.hpp>
@@ -1001,6 +1002,41 @@ TEST(OperationExecutor, ThatCallsTheFunctionInsideTheCallGrowsNoStack) {
     again = [&] { wait.start(); };
     wait.on(at_once).start();
     EXPECT_EQ(calls, rounds);
+}
+
+// A thread that is inside a function calls another operation's function only afterwards, unless that one has this
+// executor. The same is true of a coroutine.
+TEST(OperationExecutor, TheInlineOneCallsAtOnceEvenInsideAFunction) {
+    auto_reset_event outer, later_event, now_event, coroutine_event;
+    bool is_inside = false;
+    int later = 0;
+    int now = 0;
+    bool has_resumed = false;
+    auto is_later = any_operation([&](any_result) noexcept { later += is_inside ? 2 : 1; }, later_event);
+    auto is_now = any_operation([&](any_result) noexcept { now += is_inside ? 2 : 1; }, now_event);
+    is_now.on(tocsin::inline_executor);
+    const support::task waits = [](auto_reset_event& event, bool& resumed) -> support::task {
+        co_await tocsin::async_wait(event).on(tocsin::inline_executor);
+        resumed = true;
+    }(coroutine_event, has_resumed);
+    auto all = any_operation(
+        [&](any_result) noexcept {
+            is_inside = true;
+            later_event.set();
+            now_event.set();
+            coroutine_event.set();
+            EXPECT_EQ(later, 0);
+            EXPECT_EQ(now, 2);
+            EXPECT_TRUE(has_resumed);
+            is_inside = false;
+        },
+        outer);
+    is_later.start();
+    is_now.start();
+    all.start();
+    outer.set();
+    EXPECT_EQ(later, 1);
+    EXPECT_EQ(now, 2);
 }
 
 TEST(OperationFunctionDeathTest, AnExceptionThatLeavesItEndsTheProgram) {

@@ -36,7 +36,7 @@ public:
     bool start(const deadline& until) noexcept {
         keep();  // the operation's
         auto begin = [&] {
-            wait_->start(limits{.until = until});
+            wait_->on(inline_executor).start(limits{.until = until});
             return WAIT_OBJECT_0;
         };
         if (caught(begin) == WAIT_OBJECT_0) return true;

@@ -38,7 +38,7 @@ public:
     other_objects(std::span<const source> all, const deadline& until)
         : memory_(std::make_unique<std::byte[]>(operation_size(all.size()))),
           wait_(span_operation::make(memory_.get(), false, all, {}, called, this)) {
-        wait_.start(limits{.until = until});
+        wait_.on(inline_executor).start(limits{.until = until});
         is_started_ = true;
     }
     other_objects(const other_objects&) = delete;
@@ -65,8 +65,7 @@ private:
         (void)me.stop_.request_stop();
         me.ended_.set();
     }
-    // A thread that is inside the function of another operation, or in a coroutine, calls this operation's function
-    // only after that. So if it has ended the wait itself, it does not wait for the function.
+    // If this thread has ended the wait itself, there is nothing to wait for.
     void end() noexcept {
         if (is_cancelled_) return;
         is_cancelled_ = wait_.cancel();

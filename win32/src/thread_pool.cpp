@@ -22,7 +22,7 @@
 //       see, even if another thread has claimed the operation and has not submitted the call yet.
 //   thread_pool-5  An arming that is taken back while it is leaving is on no list. When its operation's function is
 //       called, what the arming had taken goes back to the object. So neither SetThreadpoolWait() nor taking back waits
-//       for another thread. A function of an operation may call both, even if its thread is about to end this wait's
+//       for another thread. An executor of an operation may call both, even if its thread is about to end this wait's
 //       operation, too. There, WaitForThreadpoolWaitCallbacks() without taking back would wait for its own thread.
 //   thread_pool-6  Once an object has been stopped, nothing sets it. So a timer is in no map when its last reference is
 //       dropped, and a callback that sets its own object after the program has closed it has no effect.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a wait does if it took its object and must give it back. Through the calls alone, that happens only in a race.
 // And what a wait does for a mutex that its owner can't own once more. Through the calls alone, that takes minutes.
+// And what an operation of the library beneath finds.
 #include "support.hpp"
 #include "wait.hpp"
+
+#include <tocsin/event.hpp>
+#include <tocsin/operation.hpp>
 
 namespace {
 
@@ -85,6 +89,27 @@ TEST(win32_inside, AMutexThatIsOwnedAsOftenAsPossibleIsRefusedAndNothingIsTaken)
     EXPECT_EQ(WaitForSingleObject(mutex, 0), WAIT_OBJECT_0);
     expect_refused(WaitForSingleObject(mutex, 0));
     EXPECT_TRUE(CloseHandle(mutex));
+}
+
+TEST(win32_inside, ACallbackRunsWhileAnOperationsFunctionWaitsForIt) {
+    const event one(false, false);
+    const event called(false, false);
+    HANDLE wait = nullptr;
+    ASSERT_TRUE(RegisterWaitForSingleObject(
+        &wait, one.get(), [](void* tells, BOOLEAN) { SetEvent(tells); }, called.get(), INFINITE,
+        WT_EXECUTEONLYONCE));
+    DWORD how = WAIT_FAILED;
+    tocsin::auto_reset_event go;
+    auto operation = tocsin::any_operation(
+        [&](tocsin::any_result) noexcept {
+            SetEvent(one.get());
+            how = WaitForSingleObject(called.get(), 10'000);
+        },
+        go);
+    operation.start();
+    go.set();
+    EXPECT_EQ(how, WAIT_OBJECT_0);
+    EXPECT_TRUE(UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
 }
 
 }  // namespace

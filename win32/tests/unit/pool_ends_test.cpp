@@ -61,7 +61,7 @@ public:
               this, pool_.environment())),
           first_(tocsin::any_operation(function([this](tocsin::any_result) { between_(wait_); }),
                                        source_of(*use_))) {
-        first_.start();
+        first_.on(tocsin::inline_executor).start();
         SetThreadpoolWait(wait_, permits_, nullptr);
     }
     claimed_wait(const claimed_wait&) = delete;

@@ -4,6 +4,7 @@
 #include "next_allocation.hpp"
 #include "support.hpp"
 
+#include <tocsin/diagnose.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/operation.hpp>
 
@@ -720,6 +721,36 @@ TEST_F(shared_names, AWaitForAMutexAndMoreEndsInsideAnOperationsFunction) {
     other.join();
     EXPECT_EQ(in_vain, DWORD{WAIT_TIMEOUT});
     EXPECT_EQ(how, WAIT_OBJECT_0 + 1);
+    EXPECT_TRUE(CloseHandle(mutex));
+}
+
+// The thread that ends the wait may be inside an operation's function, and return only after the wait.
+TEST_F(shared_names, AWaitForAMutexAndMoreIsEndedFromInsideAnOperationsFunction) {
+    const HANDLE mutex = CreateMutexA(nullptr, TRUE, "m");
+    const event set(false, false);
+    std::atomic<DWORD> how = WAIT_FAILED;
+    std::atomic<bool> has_returned{false};
+    const std::array both{set.get(), mutex};
+    std::thread other([&] {
+        how = WaitForMultipleObjects(2, both.data(), FALSE, INFINITE);
+        has_returned = true;
+    });
+    bool returned_inside = false;
+    tocsin::auto_reset_event go;
+    auto operation = tocsin::any_operation(
+        [&](tocsin::any_result) noexcept {
+            (void)SetEvent(set.get());
+            support::until("the wait returns", [&] { return has_returned.load(); });
+            returned_inside = true;
+        },
+        go);
+    support::until("the thread waits", [&] { return tocsin::describe_parked_waits().size() != 0; });
+    operation.start();
+    go.set();
+    other.join();
+    EXPECT_TRUE(returned_inside);
+    EXPECT_EQ(how, WAIT_OBJECT_0);
+    EXPECT_TRUE(ReleaseMutex(mutex));
     EXPECT_TRUE(CloseHandle(mutex));
 }
 
