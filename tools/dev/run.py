@@ -126,10 +126,12 @@ NOT_BUILT = ("compile_fail", "consumer")
 def steps_of(name):
     """What is configured, built and tested under this name, as (type, preset).
 
-    A test preset names its configure preset. Without a test preset, building is the check."""
+    A test preset names its configure preset. Without a test preset, building is the check. A build preset of the name
+    builds what these tests need; without one, the whole is built."""
     tests = [each for each in presets()["testPresets"] if each["name"] == name]
     configured = tests[0]["configurePreset"] if tests else name
-    return [("configure", configured), *([] if name in NOT_BUILT else [("build", configured)]),
+    built = name if any(each["name"] == name for each in presets()["buildPresets"]) else configured
+    return [("configure", configured), *([] if name in NOT_BUILT else [("build", built)]),
             *(("test", name) for _ in tests)]
 
 
