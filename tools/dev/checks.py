@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from check_text import NOT_OURS
 from dev.needs import tool
@@ -83,9 +84,26 @@ def std_calls_config():
     functions = [name for line in (STD_CALLS / "functions.txt").read_text().splitlines()
                  if not line.startswith("#") for name in line.split()]
     names = ", ".join(f'"{name}"' for name in functions)
-    config = BUILD / "std_calls.yml"
-    config.write_text((STD_CALLS / "clang-tidy.yml").read_text().replace("hasAnyName(NAMES)", f"hasAnyName({names})"))
-    return [tool("clang-tidy"), "--quiet", "--experimental-custom-checks", f"--config-file={config}"]
+    return (STD_CALLS / "clang-tidy.yml").read_text().replace("hasAnyName(NAMES)", f"hasAnyName({names})")
+
+
+def with_config(name, text):
+    """The command that runs clang-tidy with this configuration, which has checks of its own."""
+    config = BUILD / f"{name}.yml"
+    config.write_text(text)
+    return [tool("clang-tidy"), "--quiet", "--experimental-custom-checks", f"--config-file={config}", "--checks=custom-*"]
+
+
+def tidy_commands(calls):
+    """For each part of the tree with a configuration of its own, the command that runs clang-tidy with it and with the
+    check of calls. So each source is read once for both."""
+    whole = (ROOT / ".clang-tidy").read_text()
+    custom = "CustomChecks:" + calls.partition("\nCustomChecks:")[2]
+    commands = {ROOT: with_config("clang-tidy", whole + custom)}
+    for own in sorted(ROOT.glob("*/.clang-tidy")):
+        inherited = own.read_text().replace("InheritParentConfig: true\n", whole)
+        commands[own.parent] = with_config(f"clang-tidy-{own.parent.name}", inherited + custom)
+    return commands
 
 
 def sample_is_refused(command):
@@ -104,16 +122,17 @@ def sample_is_refused(command):
 
 def clang_tidy(preset, choose):
     """Static analysis of the sources that `choose` names once the preset is configured."""
-    program = tool("clang-tidy")
     configured = configure(preset)
     if not configured:
         return one(configured)
-    sources = choose(preset)
-    refuse = ["-p", BUILD / preset, "--warnings-as-errors=*"]
     calls = std_calls_config()
-    return (on_all("clang-tidy", sources, lambda source: [program, "--quiet", *refuse, source])
-            + sample_is_refused(calls)
-            + on_all("std calls", sources, lambda source: [*calls, *refuse, "--extra-arg=-w", source]))
+    commands = tidy_commands(calls)
+
+    def command_of(source):
+        part = next(folder for folder in Path(source).parents if folder in commands)
+        return [*commands[part], "-p", BUILD / preset, "--warnings-as-errors=*", source]
+
+    return on_all("clang-tidy", choose(preset), command_of) + sample_is_refused(with_config("std_calls", calls))
 
 
 def lifetimes():
