@@ -118,16 +118,17 @@ private:
 template <class T>
 concept calls_operations = std::invocable<T&, ended_operation>;
 
-// An executor that calls the function, or resumes the coroutine, inside its own call. So the thread that ends the wait
-// does so at once, even inside the function of another operation or in another coroutine. Without an executor, it would
-// do so only when that function has returned. Use it if a thread sleeps until the function has been called: the other
-// function may wait for that thread. At sixteen such calls inside one another, the next one waits for the innermost.
+// The type of `inline_executor`.
 struct inline_executor_type {
     template <std::invocable Ended>
     void operator()(Ended what) const noexcept {
         what();
     }
 };
+// An executor that calls the function, or resumes the coroutine, inside its own call. So the thread that ends the wait
+// does so at once, even inside the function of another operation or in another coroutine. Without an executor, it would
+// do so only when that function has returned. Use it if a thread sleeps until the function has been called: the other
+// function may wait for that thread. At sixteen such calls inside one another, the next one waits for the innermost.
 inline constexpr inline_executor_type inline_executor;
 
 // What all operations have in common, whatever they wait for and call.
