@@ -17,7 +17,9 @@
 //     tocsin::glib::watch(tocsin::glib::on(context).by(driver), serve, {.until = 5s}, job);
 //
 // Outside the context, the thread that ends a wait only calls g_source_set_ready_time(). If the GSource is destroyed at
-// that moment, this thread, or the thread in watch(), may also free the watch with its function. The function may use
+// that moment, this thread, or the thread in watch(), may also free the watch with its function. If the program gives
+// up its last reference to the context at that moment, newer versions of GLib (seen with 2.90) may end the context in
+// this thread, inside g_source_set_ready_time(), with all that the context has. The function may use
 // the context, and may destroy the GSource. An exception that leaves the function, or that the start of a further wait
 // throws, ends the program.
 #pragma once
@@ -40,7 +42,9 @@ namespace detail {
 
 // A watch belongs to its GSource, to open() while open() runs, and to its operation while the operation waits. The last
 // of these owners frees the watch. `mutex_` delays the destruction of the GSource, so that neither the GSource nor its
-// context is freed during g_source_set_ready_time().
+// context is freed during g_source_set_ready_time(). Newer versions of GLib (seen with 2.90, not with 2.84) refer to
+// the context during this call. If theirs is the last reference, they end the context there, and so destroyed() runs
+// inside end(), in the same thread. So `mutex_` can be locked again, and end() refers to the GSource.
 class watch_base {
 public:
     watch_base() noexcept = default;
@@ -73,7 +77,11 @@ protected:
         {
             const std::lock_guard lock(mutex_);
             how_ = how;
-            if (!is_destroyed_) g_source_set_ready_time(source_, 0);
+            if (!is_destroyed_) {
+                g_source_ref(source_);
+                g_source_set_ready_time(source_, 0);
+                g_source_unref(source_);
+            }
         }
         drop();
     }
@@ -116,7 +124,7 @@ private:
     }
 
     GSource* source_ = nullptr;
-    std::mutex mutex_;
+    std::recursive_mutex mutex_;
     any_result how_{wait_status::signaled};
     bool is_destroyed_ = false;
     std::atomic<int> owners_{2};

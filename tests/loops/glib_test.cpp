@@ -13,11 +13,32 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
+#include <dlfcn.h>
 #include <glib.h>
+
+namespace {
+
+// Called once, inside the next g_source_set_ready_time(), which then gives up a reference to the context.
+std::function<void()> inside_ready_time;
+
+}  // namespace
+
+// GLib's function, as it is in GLib 2.90, with any GLib: its reference to the context may be the last one.
+extern "C" void g_source_set_ready_time(GSource* source, gint64 when) {
+    static const auto glibs =
+        reinterpret_cast<decltype(&g_source_set_ready_time)>(dlsym(RTLD_NEXT, "g_source_set_ready_time"));
+    if (!inside_ready_time) return glibs(source, when);
+    GMainContext* const context = g_main_context_ref(g_source_get_context(source));
+    glibs(source, when);
+    std::exchange(inside_ready_time, nullptr)();
+    g_main_context_unref(context);
+}
 
 namespace {
 
@@ -191,6 +212,21 @@ TEST(GlibWatch, EndsWithItsContextAlsoIfItsSourceBecomesReadyThen) {
         setter.join();
         ASSERT_EQ(owned.use_count(), 1) << "round " << i;
     }
+}
+
+TEST(GlibWatch, EndsWithItsContextInsideTheCallThatMakesItsSourceReady) {
+    auto_reset_event event;
+    auto_reset_event other;
+    auto owned = std::make_shared<int>(0);
+    auto whole = std::make_unique<context>();
+    for (auto* const each : {&event, &other})
+        tocsin::glib::watch(whole->get(), [owned](any_result) { return true; }, *each);
+    inside_ready_time = [&] { whole.reset(); };
+    event.set();
+    EXPECT_EQ(whole, nullptr);
+    EXPECT_EQ(owned.use_count(), 1);
+    other.set();
+    EXPECT_TRUE(other.try_wait());  // nobody waits any more
 }
 
 }  // namespace
