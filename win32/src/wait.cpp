@@ -34,7 +34,6 @@
 #include <optional>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include <sched.h>
 
@@ -195,16 +194,12 @@ DWORD wait_for_any(std::span<object* const> objects, bool has_descriptor, thread
     return enter_again(**owned);
 }
 
-// Whether an object occurs twice. For up to 64 objects, this uses a hash table with at most 128 places.
+// Whether an object occurs twice: a hash table that is at most half full has room for all.
 bool has_duplicates(std::span<object* const> objects) {
-    if (objects.size() > MAXIMUM_WAIT_OBJECTS) {
-        std::vector<object*> sorted(objects.begin(), objects.end());
-        std::ranges::sort(sorted);
-        return std::ranges::adjacent_find(sorted) != sorted.end();
-    }
-    object* seen[std::size_t{2} * MAXIMUM_WAIT_OBJECTS];
     const std::size_t places = std::bit_ceil(2 * objects.size());
-    std::fill_n(seen, places, nullptr);
+    small_array<object*, std::size_t{2} * MAXIMUM_WAIT_OBJECTS> table(places);
+    while (table.size() != places) table.add(nullptr);
+    const std::span<object*> seen = table.all();
     for (object* const each : objects) {
         std::size_t place = reinterpret_cast<std::uintptr_t>(each) / alignof(std::max_align_t) & (places - 1);
         while (seen[place] != nullptr && seen[place] != each) place = (place + 1) & (places - 1);

@@ -198,6 +198,10 @@ TEST(win32_handles, ManyHandlesAtOnce) {
     EXPECT_EQ(index, 19'999u);
     for (const HANDLE each : all) EXPECT_TRUE(SetEvent(each));
     EXPECT_EQ(TocsinWaitForManyObjects(all.size(), all.data(), TRUE, 0, FALSE, nullptr), WAIT_OBJECT_0);
+    all.push_back(all[all.size() / 2]);  // a wait for all refuses a handle that occurs twice
+    EXPECT_EQ(TocsinWaitForManyObjects(all.size(), all.data(), TRUE, 0, FALSE, nullptr), WAIT_FAILED);
+    EXPECT_EQ(GetLastError(), DWORD{ERROR_INVALID_PARAMETER});
+    all.pop_back();
     std::ranges::sort(all);
     EXPECT_TRUE(std::ranges::adjacent_find(all) == all.end());
     for (const HANDLE each : all) EXPECT_TRUE(CloseHandle(each));
