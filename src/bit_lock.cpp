@@ -45,11 +45,11 @@
 // What happens while the woken thread gets no processor (docs/priorities.md). Let S be that thread, and U another one
 // that sleeps while the lock is free.
 // - U is more urgent than S. Whoever unlocked last has woken U, too (bit_lock-5). This holds if U is among the first
-//   `most_looks` threads of the queue, unless it was the turn of the first of the queue (below).
+//   `max_looks` threads of the queue, unless it was the turn of the first of the queue (below).
 // - U is not more urgent. Then what keeps S from a processor would mostly keep U from it, too. If that is not so (S is
 //   stopped, or has used up its group's quota), the next unlock() wakes U, once S has been on its way for `overdue`.
 // A thread is woken instead of an older one only if it is more urgent. A real-time thread always goes first. Any other
-// goes first at most `most_passes` times, and then the first of the queue is woken: the system also gives the less
+// goes first at most `max_passes` times, and then the first of the queue is woken: the system also gives the less
 // urgent one a share of the processors.
 //
 // Why a thread that was woken for nothing goes to the end: it was the last to go to sleep, so a wake reaches it soon,
@@ -96,9 +96,9 @@ core::wait_key key_of(const void* word, unsigned bit) noexcept {
 constexpr std::int64_t overdue =
     std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::milliseconds(20)).count();
 // How often the first thread of a queue is passed over for more urgent ones that are not real-time threads.
-constexpr std::uint8_t most_passes = 16;
+constexpr std::uint8_t max_passes = 16;
 // How many nodes of a queue an unlock looks at, if its threads differ in urgency.
-constexpr std::uint32_t most_looks = 64;
+constexpr std::uint32_t max_looks = 64;
 
 struct lock_node : core::wait_node {
     lock_node(const core::wait_key& of, core::waiter& who) noexcept : wait_node(of, who, true) {}
@@ -108,7 +108,7 @@ struct lock_node : core::wait_node {
 };
 
 lock_node* behind(const lock_node& node) noexcept {
-    return static_cast<lock_node*>(core::wait_list::next(node));
+    return static_cast<lock_node*>(core::node_list::next(node));
 }
 
 // Whether the node's thread is on its way, and may still be waited for.
@@ -120,7 +120,7 @@ bool is_awaited(const lock_node& node, std::int64_t now) noexcept {
 bool only_overdue(const core::wait_queue& queue, std::int64_t now) noexcept {
     bool any = false;
     const auto* each = static_cast<lock_node*>(queue.first());
-    for (std::uint32_t looks = 0; each != nullptr && looks != most_looks; ++looks, each = behind(*each)) {
+    for (std::uint32_t looks = 0; each != nullptr && looks != max_looks; ++looks, each = behind(*each)) {
         if (is_awaited(*each, now)) return false;
         any |= each->woken;
     }
@@ -189,7 +189,7 @@ private:
 // For a queue in which all threads are equally urgent.
 lock_node* oldest_to_wake(lock_node& first, std::int64_t now) noexcept {
     lock_node* each = &first;
-    for (std::uint32_t looks = 0; each != nullptr && looks != most_looks; ++looks, each = behind(*each)) {
+    for (std::uint32_t looks = 0; each != nullptr && looks != max_looks; ++looks, each = behind(*each)) {
         if (!each->woken) return each;
         if (is_awaited(*each, now)) return nullptr;
     }
@@ -202,7 +202,7 @@ lock_node* most_urgent_to_wake(core::wait_queue& queue, lock_node& first, std::i
     int awaited = -1;  // the greatest urgency of those that are on their way
     bool differ = false;
     lock_node* each = &first;
-    for (std::uint32_t looks = 0; each != nullptr && looks != most_looks; ++looks, each = behind(*each)) {
+    for (std::uint32_t looks = 0; each != nullptr && looks != max_looks; ++looks, each = behind(*each)) {
         differ |= each->urgency != first.urgency;
         const int urgency = static_cast<int>(each->urgency);
         if (each->woken) {
@@ -214,8 +214,8 @@ lock_node* most_urgent_to_wake(core::wait_queue& queue, lock_node& first, std::i
     if (!differ && each == nullptr) queue.set_equal_in_urgency();
     if (chosen == nullptr || static_cast<int>(chosen->urgency) <= awaited) return nullptr;
     if (chosen == &first || first.woken) return chosen;
-    if (chosen->urgency >= platform::real_time_urgency || first.passes != most_passes) {
-        if (first.passes != most_passes) first.passes = static_cast<std::uint8_t>(first.passes + 1);
+    if (chosen->urgency >= platform::real_time_urgency || first.passes != max_passes) {
+        if (first.passes != max_passes) first.passes = static_cast<std::uint8_t>(first.passes + 1);
         return chosen;
     }
     first.passes = 0;

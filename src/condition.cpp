@@ -122,18 +122,18 @@ struct notification_wait : core::own_wait {
 };
 
 void notify(condition_word& word, bool all) noexcept {
-    const std::size_t most = all ? static_cast<std::size_t>(-1) : 1;
+    const std::size_t max = all ? static_cast<std::size_t>(-1) : 1;
     std::size_t taken = 0;
     core::release_list freed;
     bool in_turn;
     {
         core::locked_queue queue(key_of(word));
         if (queue.empty()) return;  // condition-4: the condition may be gone
-        freed = queue.take(most, taken);
+        freed = queue.take(max, taken);
         in_turn = word.load(std::memory_order_relaxed) != lock_reference::any_lock;  // no order: [bucket]
         if (queue.empty()) mark_empty(word);
     }
-    TOCSIN_PROBE(notify, &word, core::wait_kind::condition, most, taken);
+    TOCSIN_PROBE(notify, &word, core::wait_kind::condition, max, taken);
     if (!in_turn) return freed.wake();
     freed.wake_in_turn();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the lot and the lists of other waits (core/wait/listed_wait.hpp), and keeps the names that users give to
+// Reads the lot and the lists of other waits (core/wait/diagnosed_wait.hpp), and keeps the names that users give to
 // addresses.
 //
 // The names are in a table with a lock of its own (core/sync/names.hpp). Under the lock of a bucket or list, no code of
@@ -13,7 +13,7 @@
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/lock_owners.hpp"
 #include "core/sync/names.hpp"
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 #include "platform/poller/poller.hpp"
 #include "platform/system/system.hpp"
 
@@ -80,7 +80,7 @@ parked_wait as_parked(const core::wait_node& node) {
     return result;
 }
 
-parked_wait as_parked(const core::listed_wait& wait) {
+parked_wait as_parked(const core::diagnosed_wait& wait) {
     parked_wait result{};
     const source_label label = wait.label();
     result.what = parked_wait::kind::source;
@@ -97,7 +97,7 @@ parked_wait as_parked(const core::wait_node& member, const core::wait_origin& fr
     return result;
 }
 
-parked_wait as_parked(const core::listed_wait& poll, const platform::poll_entry& polled) {
+parked_wait as_parked(const core::diagnosed_wait& poll, const platform::poll_entry& polled) {
     parked_wait result{};
     result.what = parked_wait::kind::descriptor;
     result.type = poll.label().type;
@@ -123,10 +123,10 @@ struct copy {
             static_cast<copy*>(context)->add(node, from);
         }
     }
-    static void look(const core::listed_wait& wait, void* context) {
+    static void look(const core::diagnosed_wait& wait, void* context) {
         if (!wait.is_open()) return;
-        if (wait.label().type != core::listed_sleep::polls) return static_cast<copy*>(context)->add(wait);
-        const auto& poll = static_cast<const core::listed_sleep&>(wait);
+        if (wait.label().type != core::diagnosed_sleep::polls) return static_cast<copy*>(context)->add(wait);
+        const auto& poll = static_cast<const core::diagnosed_sleep&>(wait);
         for (std::size_t i = 0; i != poll.polled_count; ++i)
             static_cast<copy*>(context)->add(wait, poll.polled[i]);
     }
@@ -219,8 +219,8 @@ std::size_t waiting_on(const volatile void* address) noexcept {
         const void* address;
         std::size_t& count;
     } listed{plain, count};
-    core::for_each_listed(
-        [](const core::listed_wait& wait, void* context) {
+    core::for_each_diagnosed(
+        [](const core::diagnosed_wait& wait, void* context) {
             const auto& look = *static_cast<counted*>(context);
             if (wait.is_open() && wait.label().address == look.address && wait.label().address != nullptr)
                 ++look.count;
@@ -234,7 +234,7 @@ std::vector<parked_wait> parked_waits() {
     for (;;) {
         copy all{waits};
         core::for_each_parked(copy::look, &all);
-        core::for_each_listed(copy::look, &all);
+        core::for_each_diagnosed(copy::look, &all);
         if (all.seen <= waits.capacity()) break;
         waits.clear();
         waits.reserve(all.seen + all.seen / 4);

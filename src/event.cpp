@@ -145,7 +145,7 @@ bool show(event_byte& state, const core::wait_queue& queue) noexcept {
 
 void wake(core::release_list&& freed, wake_list* later) noexcept {
     if (later == nullptr) return freed.wake();
-    freed.raise_views();  // a view's destructor waits for its raise
+    freed.raise_pollables();  // a pollable's destructor waits for its raise
     left_wakes::add(*later, std::move(freed));
 }
 

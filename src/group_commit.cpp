@@ -8,7 +8,7 @@
 //   gatherer  The waiter on which a leader sleeps while its group gathers; else null.
 //   forming   On while the leader has not taken its group, so that threads that join now may still be its followers.
 //   words     The words that members share (core/lot/shared_word.cpp).
-//   credit    Whether followers yield before they sleep (core/wait/yield_credit.hpp). No invariant needs it.
+//   credit    Whether followers yield before they sleep (core/wait/commit_credit.hpp). No invariant needs it.
 //   A group under way has no state here. It is a list of members, the leader first, which only the leader uses.
 //
 // Invariants
@@ -70,18 +70,18 @@
 // of its followers. It makes these visits without the lock.
 //
 // Checked by: tests/model/group_commit_model_test.cpp (P14 of docs/proofs.md), proofs/promela/group_commit.pml,
-// tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/yield_credit_test.cpp.
+// tests/unit/group_commit_test.cpp, tests/stress/group_commit_stress_test.cpp, tests/internal/commit_credit_test.cpp.
 #include "group_commit.hpp"
 
 #include "core/lot/relay.hpp"
-#include "core/sync/activity_scope.hpp"
 #include "core/sync/counters.hpp"
 #include "core/sync/futex_lock.hpp"
 #include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
-#include "core/wait/listed_wait.hpp"
+#include "core/sync/user_call_scope.hpp"
+#include "core/wait/commit_credit.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/source_list.hpp"
-#include "core/wait/yield_credit.hpp"
 #include "platform/system/continue_cancellation.hpp"
 #include "platform/system/system.hpp"
 
@@ -106,13 +106,13 @@ namespace {
 #if TOCSIN_CHECKED
 class own_flush {
 public:
-    explicit own_flush(const void* whose) noexcept : inside_(core::activity::flush, whose) {}
+    explicit own_flush(const void* whose) noexcept : inside_(core::user_call::flush, whose) {}
     static bool is_of(const void* whose) noexcept {
-        return core::activity_scope::is_inside(core::activity::flush, whose);
+        return core::user_call_scope::is_inside(core::user_call::flush, whose);
     }
 
 private:
-    const core::activity_scope inside_;
+    const core::user_call_scope inside_;
 };
 #else
 struct own_flush {
@@ -123,7 +123,7 @@ struct own_flush {
 
 // Releases the member that leads next. If it shares a word, the others on this word wake up, too, and sleep again.
 void release_alone(member& one) noexcept {
-    core::wait_list only;
+    core::node_list only;
     only.append(one);
     core::release_list(std::move(only), nullptr, false).wake();
 }
@@ -142,7 +142,7 @@ void keep_for_the_thread_sanitizer(const std::exception_ptr& error) {
 }  // namespace
 
 submission* next_submission(const submission* before) noexcept {
-    return member_of(core::wait_list::next(*static_cast<const member*>(before)));
+    return member_of(core::node_list::next(*static_cast<const member*>(before)));
 }
 
 void leave_from(flushed_group& group, const submission* left) {
@@ -199,7 +199,7 @@ struct commit_engine::state {
     plain<core::waiter*> gatherer{nullptr};
     group_commit_statistics counts;
     shared_words words;
-    core::yield_credit credit;
+    core::commit_credit credit;
 };
 
 commit_engine::commit_engine(std::unique_ptr<flusher> flush, const group_commit_options& options)
@@ -243,7 +243,7 @@ commit_status commit_engine::submit(const volatile void* object, const limits& h
     member self(object, options);
     if (!state_->join_or_lead(self)) {
         if (self.yields) state_->yield_until_released(self, options.until);
-        core::listed_here shown({"group_commit", this}, self.sleeper, core::wait_origin::here());
+        core::diagnosed_here shown({"group_commit", this}, self.sleeper, core::wait_origin::here());
         const core::claim ended = core::sleep(self.sleeper, options);
         shown.leave();
         if (ended != core::claim::signaled) {
@@ -286,7 +286,7 @@ bool commit_engine::state::join_or_lead(member& self) noexcept {
 
 // Yields a few times at most.
 void commit_engine::state::yield_until_released(const member& self, const deadline& until) noexcept {
-    for (unsigned yields = 0; yields != core::yield_credit::most_yields && !self.sleeper.is_released();
+    for (unsigned yields = 0; yields != core::commit_credit::max_yields && !self.sleeper.is_released();
          ++yields) {
         if (until.has_passed()) return;
         platform::yield_thread();
@@ -382,7 +382,7 @@ group commit_engine::state::take_left(group& all, const flushed_group& covered) 
     left.size = all.size - covered.count;
     all.size = covered.count;
     left.members = all.members.take_from(*static_cast<member*>(covered.end));
-    for (core::wait_node* each = left.members.first(); each != nullptr; each = core::wait_list::next(*each))
+    for (core::wait_node* each = left.members.first(); each != nullptr; each = core::node_list::next(*each))
         member_of(each)->taken = true;
     return left;
 }
@@ -390,8 +390,8 @@ group commit_engine::state::take_left(group& all, const flushed_group& covered) 
 // Gives the followers their group's exception (group_commit-6).
 void commit_engine::state::fail(member& self, const std::exception_ptr& error) noexcept {
     keep_for_the_thread_sanitizer(error);
-    for (core::wait_node* each = core::wait_list::next(self); each != nullptr;
-         each = core::wait_list::next(*each))
+    for (core::wait_node* each = core::node_list::next(self); each != nullptr;
+         each = core::node_list::next(*each))
         member_of(each)->error = error;
 }
 

@@ -48,7 +48,7 @@ inline const member* member_of(const core::wait_node* node) noexcept {
 
 // The members that one flush is for, the leader first.
 struct group {
-    core::wait_list members;
+    core::node_list members;
     std::size_t size = 0;
     bool differs = false;  // whether the members may differ in urgency (relay-4 in core/lot/relay.cpp)
 };
@@ -92,17 +92,17 @@ public:
         return nullptr;
     }
 
-    // Takes out up to `most` of the oldest members.
-    group take(std::size_t most) noexcept {
+    // Takes out up to `max` of the oldest members.
+    group take(std::size_t max) noexcept {
         group taken;
-        if (cancelables_ == 0 && size_ <= most) {
+        if (cancelables_ == 0 && size_ <= max) {
             // `queued` stays on, since nobody reads it (lot-2 in core/lot/lot.cpp).
             taken = {std::move(nodes_), size_, differs_};
             size_ = 0;
             return taken;
         }
         taken.differs = differs_;
-        for (; taken.size != most; ++taken.size) {
+        for (; taken.size != max; ++taken.size) {
             member* const each = take_first();
             if (each == nullptr) break;
             taken.members.append(*each);
@@ -111,7 +111,7 @@ public:
     }
 
 private:
-    core::wait_list nodes_;
+    core::node_list nodes_;
     plain<std::size_t> size_{0};         // including members that are about to withdraw
     plain<std::size_t> cancelables_{0};  // members that may withdraw
     plain<bool> differs_{false};         // whether members may differ in urgency
@@ -151,7 +151,7 @@ private:
             word->join_batch();
             return word;
         }
-        for (std::size_t looks = 0; looks != core::most_looks_for_batch && word == nullptr; ++looks) {
+        for (std::size_t looks = 0; looks != core::max_looks_for_batch && word == nullptr; ++looks) {
             core::shared_word& next = words_[++used_ % std::size(words_)];
             if (next.try_begin_batch()) word = &next;
         }

@@ -50,8 +50,8 @@
 // Checked by: tests/unit/handler_thread_test.cpp, tests/internal/out_of_memory_test.cpp (handler_thread-3),
 // tests/stress/handler_thread_stress_test.cpp.
 #include "core/lot/lot.hpp"
-#include "core/sync/activity_scope.hpp"
 #include "core/sync/happens_before.hpp"
+#include "core/sync/user_call_scope.hpp"
 #include "platform/system/cancellation_disabled.hpp"
 #include "platform/system/system.hpp"
 
@@ -104,7 +104,7 @@ handler_thread::~handler_thread() {
 }
 
 bool handler_thread::is_this_thread() const noexcept {
-    return core::activity_scope::is_inside(core::activity::job, this);
+    return core::user_call_scope::is_inside(core::user_call::job, this);
 }
 
 std::size_t handler_thread::queued() const noexcept {
@@ -273,7 +273,7 @@ void handler_thread::run_batch() noexcept {
 
 void handler_thread::run() noexcept {
     // is_this_thread() looks for this mark, since it may be called before `thread_` is assigned.
-    const core::activity_scope inside(core::activity::job, this);
+    const core::user_call_scope inside(core::user_call::job, this);
     while (take_batch()) {
         run_batch();
         if (cancelled_.load(std::memory_order_relaxed)) break;  // no order: a hint

@@ -87,7 +87,7 @@ multi_wait::progress pending_wait::begin(core::service* by) {
     if (mixture_ != nullptr && !mixture_->polled.none()) {
         mixture_->shown.polled = mixture_->polled.all().data();
         mixture_->shown.polled_count = mixture_->polled.all().size();
-        mixture_->shown.enter(source_label{core::listed_sleep::polls, nullptr}, wait_.self,
+        mixture_->shown.enter(source_label{core::diagnosed_sleep::polls, nullptr}, wait_.self,
                               core::wait_origin::of_suspension());
     }
     if (limits_ == nullptr) return made;

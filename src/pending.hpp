@@ -124,7 +124,7 @@ private:
         core::descriptors polled;
         timers all_timers[2];
         descriptors request;
-        core::listed_sleep shown;  // while descriptors are watched
+        core::diagnosed_sleep shown;  // while descriptors are watched
     };
 
     static wait_slot* empty_slots(const pending_base& what) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view of an event (a latch or a token of a barrier is one, too) or of a semaphore: a flag
+// A pollable of an event (a latch or a token of a barrier is one, too) or of a semaphore: a flag
 // (platform/poller/readable_flag.hpp) that says whether the event is set. Here and below, "event" and set() also mean a
 // semaphore and its release(): a semaphore is set while a permit is free, and to take it is to take one permit.
 //
@@ -7,23 +7,23 @@
 // (core/wait/alert.hpp), which is armed, under the bucket's lock, while the next set() is to raise the flag.
 //
 // Invariants
-//   pollable-1  Whenever the bucket's lock is free and the event is set, the view is not armed.
-//   pollable-2  Whenever the view is not armed, one of three things is true: the flag is up; a thread is about to raise
-//       it; or a thread is in try_wait() and will arm the view or raise the flag. A try_wait() that takes the event
-//       leaves the flag up. A try_wait() that finds nothing lowers the flag.
+//   pollable-1  Whenever the bucket's lock is free and the event is set, the pollable is not armed.
+//   pollable-2  Whenever the pollable is not armed, one of three things is true: the flag is up; a thread is about to
+//       raise it; or a thread is in try_wait() and will arm the pollable or raise the flag. A try_wait() that takes the
+//       event leaves the flag up. A try_wait() that finds nothing lowers the flag.
 //       legal: the flag is up although the event is not set. Cost: a needless try_wait(), which lowers it.
 //       illegal: the event is set and the flag is down, but no thread is about to raise it and none is in try_wait().
-//   pollable-3  A view declines every offer. (Only its try_wait() takes the event.) If the view was armed, the offer
-//       also makes a thread raise the flag. So the view never deprives a waiter of the event, and a set() that finds
-//       the view unarmed only looks at the view.
+//   pollable-3  A pollable declines every offer. (Only its try_wait() takes the event.) If the pollable was armed, the
+//       offer also makes a thread raise the flag. So the pollable never deprives a waiter of the event, and a set()
+//       that finds the pollable unarmed only looks at it.
 //   pollable-4  No thread raises the flag once it is closed (alert-1 in core/wait/alert.hpp). An offer is a call of
-//       on_wake(), under the bucket's lock. The destructor removes the view's node from the queue, so no offer comes
-//       after that.
+//       on_wake(), under the bucket's lock. The destructor removes the pollable's node from the queue, so no offer
+//       comes after that.
 //
 // No lost wake-up: by pollable-1 and pollable-2 together, the flag of a set event is up, or soon will be. try_wait()
 // lowers the flag, and then looks at the event under the lock.
 // - If a set() came before that look, the look finds the event set, and try_wait() raises the flag again.
-// - If a set() comes after that look, it finds the view armed, and makes a thread raise the flag.
+// - If a set() comes after that look, it finds the pollable armed, and makes a thread raise the flag.
 // A late raise by another thread may leave the flag up although the event is not set. The next try_wait() then lowers
 // the flag.
 //
@@ -101,9 +101,10 @@ private:
 
 pollable::pollable(const source& event) {
     if (event.what() != source::kind::lot)
-        detail::throw_or_die(std::invalid_argument(
-            "tocsin::pollable: only an event, a semaphore, a latch or a token of a barrier has a view, and "
-            "no object that processes share"));
+        detail::throw_or_die(
+            std::invalid_argument("tocsin::pollable: only an event, a semaphore, a latch or a token of a "
+                                  "barrier has a pollable, and "
+                                  "no object that processes share"));
     state_ = std::make_unique<state>(event);
 }
 

@@ -78,7 +78,7 @@ namespace tocsin::detail {
 namespace {
 
 using semaphore_state::free_permits;
-using semaphore_state::most;
+using semaphore_state::max;
 using semaphore_state::one;
 
 core::wait_key key_of(const semaphore_word& word) noexcept { return {&word, core::wait_kind::semaphore}; }
@@ -170,7 +170,7 @@ bool hand_out(semaphore_word& word, std::uint32_t permits, std::uint32_t limit) 
 }
 
 // Gives one permit, for calls that cannot fail.
-void give_one(void* semaphore) noexcept { (void)hand_out(word_at(semaphore), 1, most); }
+void give_one(void* semaphore) noexcept { (void)hand_out(word_at(semaphore), 1, max); }
 
 // A thread's wait for permits of a semaphore alone.
 struct permit_wait : core::own_wait {
@@ -202,9 +202,9 @@ struct permit_wait : core::own_wait {
     void clear() const noexcept { detail::clear(word, semaphore_state::parked_bit); }
     void ended(const core::spinner& looking, const core::collector_node& node, const core::waiter&,
                core::claim how) const noexcept {
-        if (how == core::claim::signaled) return looking.begin_turn();
+        if (how == core::claim::signaled) return looking.begin_use();
         const std::uint32_t collected = permits - node.missing;
-        if (collected != 0) (void)hand_out(word, collected, most);  // semaphore-3
+        if (collected != 0) (void)hand_out(word, collected, max);  // semaphore-3
     }
 };
 
@@ -286,7 +286,7 @@ void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::p
         return;
     }
     if (fits) {
-        core::spinner::end_turn(key_of(word));
+        core::spinner::end_use(key_of(word));
         fits = hand_out(word, static_cast<std::uint32_t>(permits), static_cast<std::uint32_t>(limit));
     }
     if (fits) return;
@@ -306,7 +306,7 @@ bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uin
         before = free_permits(seen);
         if (before > limit || permits > limit - before) return false;
         if ((seen & semaphore_state::parked_bit) != 0) {
-            core::spinner::end_turn(key_of(word));
+            core::spinner::end_use(key_of(word));
             return hand_out(word, permits, limit, before);
         }
         // [permit] The release of this exchange pairs with the acquire of whoever takes a permit.

@@ -35,7 +35,7 @@
 // shared_death_test.cpp.
 #include "core/shared/token_queue.hpp"
 #include "core/sync/happens_before.hpp"
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/spinner.hpp"
 
 #include <tocsin/shared_event.hpp>
@@ -60,7 +60,7 @@ wait_status wait_for_gate(shared_header& header, const deadline& until, const st
     };
     if (looks.before_parking(look)) return wait_status::signaled;
     const core::shared_stop stop(token);
-    core::listed_sleeper shown({core::shared_kind_name(shared_kind::manual_reset_event), &header});
+    core::diagnosed_sleeper shown({core::shared_kind_name(shared_kind::manual_reset_event), &header});
     for (;;) {
         if (released()) return wait_status::signaled;
         if ((seen & shared_sleepers) == 0 &&
@@ -91,22 +91,22 @@ wait_status shared_gate_wait(shared_header& header, const deadline& until, const
     return core::order::after(&header.tickets, ended, wait_status::signaled);
 }
 
-bool shared_token_try_slow(const shared_view& object) noexcept {
+bool shared_token_try_slow(const shared_parts& object) noexcept {
     return core::order::after(&object.header.control, core::take_from_dead(object), true);
 }
 
-void shared_token_drop(const shared_view& object) noexcept {
+void shared_token_drop(const shared_parts& object) noexcept {
     // no order: a token that is dropped publishes nothing
     if ((object.header.control.load(std::memory_order_relaxed) & shared_queued) != 0)
         core::drop_from_dead(object);
 }
 
-wait_status shared_token_wait(const shared_view& object, const deadline& until, const stop_token* stop) {
+wait_status shared_token_wait(const shared_parts& object, const deadline& until, const stop_token* stop) {
     const wait_status ended = core::wait_for_token(object, {until, stop, {}});
     return core::order::after(&object.header.control, ended, wait_status::signaled);
 }
 
-bool shared_token_give(const shared_view& object, std::uint32_t limit) {
+bool shared_token_give(const shared_parts& object, std::uint32_t limit) {
     core::order::before(&object.header.control);
     return core::give_token(object, limit);
 }

@@ -41,8 +41,8 @@
 // dies. A thread that dies while it waits leaves a slot that the next claim takes.
 //
 // A stopped thread holds nobody up, with two exceptions: it holds the lock, or it was stopped while it made a list of
-// parked waits. The second holds up threads of its own process that enter the same list or leave it (listed_wait.cpp).
-// If one of them has just been given the lock, whoever waits for that lock waits, too.
+// parked waits. The second holds up threads of its own process that enter the same list or leave it
+// (diagnosed_wait.cpp). If one of them has just been given the lock, whoever waits for that lock waits, too.
 //
 // Memory order
 //   [held]  Each exchange of `control` is acquire and release, so what a holder did comes before its heir's return.
@@ -52,7 +52,7 @@
 // shared_death_test.cpp.
 #include "core/shared/slots.hpp"
 #include "core/sync/happens_before.hpp"
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 
 #include <tocsin/detail/exceptions.hpp>
 #include <tocsin/shared_lock.hpp>
@@ -71,7 +71,7 @@ constexpr std::uint64_t lost = 1u << 9;
 constexpr std::uint64_t queued = 1u << 10;
 constexpr std::uint64_t generation = 1u << 16;
 
-[[noreturn]] void refuse(const shared_view& object, std::errc error, const char* what) {
+[[noreturn]] void refuse(const shared_parts& object, std::errc error, const char* what) {
     char message[160];
     std::snprintf(message, sizeof message, "tocsin: shared_lock at %p: %s",
                   static_cast<const void*>(&object.header), what);
@@ -87,27 +87,27 @@ std::uint64_t with_holder(std::uint64_t control, std::uint32_t holder, std::uint
     return ((control & ~holder_mask) + generation) | holder | more;
 }
 
-bool exchange(const shared_view& object, std::uint64_t& seen, std::uint64_t next) noexcept {
+bool exchange(const shared_parts& object, std::uint64_t& seen, std::uint64_t next) noexcept {
     return object.header.control.compare_exchange_strong(seen, next, std::memory_order_acq_rel,
                                                          std::memory_order_acquire);  // [held]
 }
 
 // The slot of this lock that this thread holds, or the number of slots.
-std::uint32_t held_slot(const shared_view& object) noexcept {
+std::uint32_t held_slot(const shared_parts& object) noexcept {
     std::uint32_t i = 0;
     while (i != object.slot_count && !platform::shared_futex::holds(object.slots[i].owner)) ++i;
     return i;
 }
 
 // Whether the named slot's owner has died, or there is no such slot.
-bool is_dead(const shared_view& object, std::uint32_t holder) noexcept {
+bool is_dead(const shared_parts& object, std::uint32_t holder) noexcept {
     return holder > object.slot_count ||
            core::is_ownerless(object.slots[holder - 1].owner.load(std::memory_order_acquire));  // [held]
 }
 
 enum class attempt { taken, stolen, finally_lost, held };
 
-attempt try_to_hold(const shared_view& object, std::uint32_t self, std::uint64_t& seen) {
+attempt try_to_hold(const shared_parts& object, std::uint32_t self, std::uint64_t& seen) {
     shared_rounds rounds(object);
     for (;; rounds.next()) {
         if ((seen & lost) != 0) return attempt::finally_lost;
@@ -124,7 +124,7 @@ void make_idle(core::shared_slot& slot) noexcept {
     slot.word.store(0, std::memory_order_relaxed);  // no order: [slot-free] comes after it
 }
 
-void wake_everybody(const shared_view& object) noexcept {
+void wake_everybody(const shared_parts& object) noexcept {
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         core::shared_slot& slot = object.slots[i];
         // no order: a thread that sleeps there looks at `control`. Any change of the lower half keeps others awake.
@@ -137,7 +137,7 @@ void wake_everybody(const shared_view& object) noexcept {
 }
 
 // A lock that is lost has no heir, and the thread that lost it may have died before it has woken everybody.
-lock_status end_as_lost(const shared_view& object, core::shared_slot& slot) noexcept {
+lock_status end_as_lost(const shared_parts& object, core::shared_slot& slot) noexcept {
     make_idle(slot);
     wake_everybody(object);
     return lock_status::lost;
@@ -151,7 +151,7 @@ lock_status begin_holding(core::claimed_slot& claim, bool stolen) noexcept {
     return stolen ? lock_status::owner_died : lock_status::acquired;
 }
 
-lock_status acquire_lock(const shared_view& object, const deadline& until, const stop_token* token,
+lock_status acquire_lock(const shared_parts& object, const deadline& until, const stop_token* token,
                          shared_lock_call how) {
     core::shared_check_stamp(object);
     if (held_slot(object) != object.slot_count)
@@ -179,7 +179,7 @@ lock_status acquire_lock(const shared_view& object, const deadline& until, const
     if (until.which() == deadline::clock::passed) return lock_status::timed_out;
 
     const core::shared_stop stop(token);
-    core::listed_sleeper shown({core::shared_kind_name(object.kind), &object.header});
+    core::diagnosed_sleeper shown({core::shared_kind_name(object.kind), &object.header});
     const std::uint32_t ticket = core::new_ticket(object);
     bool ends = false;
     platform::shared_sleep slept = platform::shared_sleep::woken;
@@ -226,7 +226,7 @@ lock_status acquire_lock(const shared_view& object, const deadline& until, const
 
 }  // namespace
 
-lock_status shared_lock_acquire(const shared_view& object, const deadline& until, const stop_token* token,
+lock_status shared_lock_acquire(const shared_parts& object, const deadline& until, const stop_token* token,
                                 shared_lock_call how) {
     const lock_status ended = acquire_lock(object, until, token, how);
     if (ended == lock_status::acquired || ended == lock_status::owner_died)
@@ -234,7 +234,7 @@ lock_status shared_lock_acquire(const shared_view& object, const deadline& until
     return ended;
 }
 
-void shared_lock_release(const shared_view& object) {
+void shared_lock_release(const shared_parts& object) {
     core::order::before(&object.header.control);
     const std::uint32_t mine = held_slot(object);
     if (mine == object.slot_count)
@@ -294,7 +294,7 @@ void shared_lock_release(const shared_view& object) {
     platform::shared_futex::uncover();
 }
 
-void shared_lock_repaired(const shared_view& object) {
+void shared_lock_repaired(const shared_parts& object) {
     const std::uint32_t mine = held_slot(object);
     if (mine == object.slot_count)
         refuse(object, std::errc::operation_not_permitted,

@@ -14,9 +14,9 @@
 namespace tocsin::detail {
 namespace {
 
-constexpr std::uint32_t most_permits = 0x7FFF'FFFF;
+constexpr std::uint32_t max_permits = 0x7FFF'FFFF;
 
-[[noreturn]] void refuse(const shared_view& object, std::errc error, std::ptrdiff_t permits) {
+[[noreturn]] void refuse(const shared_parts& object, std::errc error, std::ptrdiff_t permits) {
     char message[160];
     std::snprintf(message, sizeof message, "tocsin: shared_semaphore at %p: release of %lld permits; %s",
                   static_cast<const void*>(&object.header), static_cast<long long>(permits),
@@ -27,7 +27,7 @@ constexpr std::uint32_t most_permits = 0x7FFF'FFFF;
 
 }  // namespace
 
-bool shared_permit_try_release(const shared_view& object, std::ptrdiff_t permits, std::uint32_t limit,
+bool shared_permit_try_release(const shared_parts& object, std::ptrdiff_t permits, std::uint32_t limit,
                                std::uint32_t& before) {
     core::order::before(&object.header.control);
     for (std::ptrdiff_t left = permits; left > 0;) {
@@ -52,10 +52,10 @@ bool shared_permit_try_release(const shared_view& object, std::ptrdiff_t permits
     return true;
 }
 
-void shared_permit_release(const shared_view& object, std::ptrdiff_t permits) {
+void shared_permit_release(const shared_parts& object, std::ptrdiff_t permits) {
     if (permits < 0) refuse(object, std::errc::invalid_argument, permits);
     std::uint32_t before = 0;
-    if (!shared_permit_try_release(object, permits, most_permits, before))
+    if (!shared_permit_try_release(object, permits, max_permits, before))
         refuse(object, std::errc::value_too_large, permits);
 }
 

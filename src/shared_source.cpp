@@ -7,7 +7,7 @@
 // threads of the process that waits, so a slot of a keeper is marked when the process dies.
 //
 // State: each keeper has 32 *records*, one for each wait for one shared object. A record has the wait's entry, and of
-// an object with tokens a kept_token_wait (core/shared/token_queue.hpp), of a manual-reset event the round in which
+// an object with tokens a keeper_wait (core/shared/token_queue.hpp), of a manual-reset event the round in which
 // the wait began (shared_event.cpp). A record is
 //   free
 //   added   enlist() has filled it in, and of an object with tokens waits until the keeper has queued it
@@ -18,7 +18,7 @@
 //
 // Invariants
 //   shared_source-1  Records and the wake_list are touched only under one lock. A slot that a keeper owns, and a
-//       kept_token_wait, are touched only by that keeper.
+//       keeper_wait, are touched only by that keeper.
 //   shared_source-2  When enlist() has returned, the slot waits. So three sets of an auto-reset event release three
 //       waits that were queued before, whatever the keepers do, and the object's order is that of the slots.
 //   shared_source-3  A keeper that receives a token frees the slot, and notifies the one entry of the record. If the
@@ -55,7 +55,7 @@
 //   [gate]    in shared_event.cpp.
 //
 // Checked by: proof P32 (docs/proofs.md), tests/model/shared_source_model_test.cpp; tests/unit/shared_source_test.cpp,
-// tests/internal/shared_kept_wait_test.cpp.
+// tests/internal/shared_keeper_test.cpp.
 #include "core/async/background.hpp"
 #include "core/shared/token_queue.hpp"
 #include "core/sync/fork.hpp"
@@ -76,7 +76,7 @@
 namespace tocsin::detail {
 namespace {
 
-using core::kept_token_wait;
+using core::keeper_wait;
 using core::sleep_list;
 using platform::shared_futex;
 
@@ -107,10 +107,10 @@ struct record {
     enum class phase : std::uint8_t { free, added, listed, ended };
 
     phase now = phase::free;
-    waiting_list list;  // the one entry, until it is notified or removed
+    entry_list list;  // the one entry, until it is notified or removed
     wait_entry* entry = nullptr;
     answer* caller = nullptr;  // of the thread that waits for the keeper
-    std::optional<kept_token_wait> tokens;
+    std::optional<keeper_wait> tokens;
     shared_header* gate = nullptr;  // of a manual-reset event
     std::uint32_t first_round = 0;
 
@@ -171,7 +171,7 @@ void give_all(answer* first) noexcept {
     while (first != nullptr) std::exchange(first, first->next)->give();
 }
 
-void give_back(const core::shared_view& object) noexcept {
+void give_back(const core::shared_parts& object) noexcept {
     // It throws only if another process changes the object without end. Then the token is that process's to lose.
     TOCSIN_TRY { (void)core::give_token(object, object.kind == shared_kind::semaphore ? 0x7FFF'FFFF : 1); }
     TOCSIN_CATCH(const std::system_error&) {}
@@ -216,19 +216,19 @@ void advance_gate(record& one, sleep_list& words) noexcept {
 }
 
 // Returns whether the keeper must look again soon.
-bool advance_tokens(record& one, kept_token_wait& wait, sleep_list& words) noexcept {
-    auto made = kept_token_wait::step::no_room;
+bool advance_tokens(record& one, keeper_wait& wait, sleep_list& words) noexcept {
+    auto made = keeper_wait::step::no_room;
     const std::size_t before = words.count();
     TOCSIN_TRY { made = wait.advance(words); }
     TOCSIN_CATCH(const std::system_error&) {}  // another process changes the object without end
-    if (made != kept_token_wait::step::waiting) words.cut_to(before);  // shared_source-5
-    if (made == kept_token_wait::step::taken) {
+    if (made != keeper_wait::step::waiting) words.cut_to(before);  // shared_source-5
+    if (made == keeper_wait::step::taken) {
         deliver(one);
         return false;
     }
     one.now = record::phase::listed;
     one.answer_caller();
-    return made == kept_token_wait::step::no_room;
+    return made == keeper_wait::step::no_room;
 }
 
 bool advance_all(keeper& self, sleep_list& words) noexcept {
@@ -369,23 +369,23 @@ constexpr unsigned slots_of_tokens = TOCSIN_SLOTS_OF_SHARED_SOURCES;
 using token_object = shared_object<slots_of_tokens>;
 
 template <shared_kind Kind>
-core::shared_view view_of(void* object) noexcept {
+core::shared_parts parts_of(void* object) noexcept {
     auto& whole = *static_cast<token_object*>(object);
     return {whole.header, whole.slots, slots_of_tokens, Kind};
 }
 
 template <shared_kind Kind>
 bool try_token(void* object) noexcept {
-    const core::shared_view view = view_of<Kind>(object);
-    return core::order::after(&view.header.control, shared_token_try(view), true);
+    const core::shared_parts parts = parts_of<Kind>(object);
+    return core::order::after(&parts.header.control, shared_token_try(parts), true);
 }
 
 template <shared_kind Kind>
 bool enlist_token(void* object, wait_entry& entry) noexcept {
-    const core::shared_view view = view_of<Kind>(object);
+    const core::shared_parts parts = parts_of<Kind>(object);
     // no order: a wait that finds it ready takes it by an exchange
-    if (core::lower(view.header.control.load(std::memory_order_relaxed)) != 0) return false;
-    return list(entry, [&](record& one) { one.tokens.emplace(view); }) || look_again_later();
+    if (core::lower(parts.header.control.load(std::memory_order_relaxed)) != 0) return false;
+    return list(entry, [&](record& one) { one.tokens.emplace(parts); }) || look_again_later();
 }
 
 void delist(void*, wait_entry& entry) noexcept {
@@ -415,7 +415,7 @@ constexpr source::operations gate_operations{try_gate, enlist_gate, delist, fals
                                              label<shared_kind::manual_reset_event>};
 template <shared_kind Kind>
 void give_token_back(void* object) noexcept {
-    give_back(view_of<Kind>(object));
+    give_back(parts_of<Kind>(object));
 }
 
 template <shared_kind Kind>

@@ -19,7 +19,7 @@
 
 namespace tocsin {
 
-static_assert(signal_source::most == platform::signal_flag::most);
+static_assert(signal_source::max == platform::signal_flag::max);
 
 class signal_source::state : public platform::signal_flag {};
 

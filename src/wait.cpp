@@ -39,7 +39,7 @@
 // 2, 5), tests/stress/many_stress_test.cpp.
 #include "core/lot/relay.hpp"
 #include "core/sync/happens_before.hpp"
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/multi_wait.hpp"
 #include "core/wait/poll_sleep.hpp"
 #include "core/wait/source_list.hpp"
@@ -221,7 +221,7 @@ any_result sleep_for_any(std::span<const source> sources, const core::latest_end
         if (made == multi_wait::progress::waiting) {
             if (lock != nullptr) lock->give_up();
             const auto poll = [&]() noexcept {
-                const core::listed_here shown(looks.polled(), wait.self, core::wait_origin::here());
+                const core::diagnosed_here shown(looks.polled(), wait.self, core::wait_origin::here());
                 return looks.sleep(wait.self, until_first);
             };
             how = looks.none() ? looking.spin_then_sleep(wait.self) : poll();

@@ -62,7 +62,7 @@
 // Checked by: tests/model/wait_set_poll_model_test.cpp, wait_set_timer_model_test.cpp and wait_set_view_model_test.cpp
 // (P12 of docs/proofs.md), tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
 // tests/stress/wait_set_stress_test.cpp. The ready_list has models of its own (P12, too).
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/member_table.hpp"
 #include "core/wait/poll_sleep.hpp"
 #include "core/wait/ready_list.hpp"
@@ -98,19 +98,18 @@ constexpr unsigned waits_per_look = TOCSIN_WAITS_PER_LOOK;
 constexpr unsigned waits_per_look = 8;
 #endif
 
-[[noreturn]] void fail(int error, const char* call, const source& what) {
+[[noreturn]] void fail(int error, const char* call, const source& one) {
     char message[80];
-    if (what.what() == source::kind::descriptor) {
-        std::snprintf(message, sizeof message, "tocsin::wait_set::%s: descriptor %d", call,
-                      what.descriptor());
+    if (one.what() == source::kind::descriptor) {
+        std::snprintf(message, sizeof message, "tocsin::wait_set::%s: descriptor %d", call, one.descriptor());
     } else {
-        std::snprintf(message, sizeof message, "tocsin::wait_set::%s: event at %p", call, what.object());
+        std::snprintf(message, sizeof message, "tocsin::wait_set::%s: event at %p", call, one.object());
     }
     detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
-void check(int error, const char* call, const source& what) {
-    if (error != 0) fail(error, call, what);
+void check(int error, const char* call, const source& one) {
+    if (error != 0) fail(error, call, one);
 }
 
 void check(std::uint64_t tag) {
@@ -122,11 +121,11 @@ void check(std::uint64_t tag) {
     detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
-void check(const source& what, std::uint64_t tag) {
-    if (what.what() == source::kind::timer)
+void check(const source& one, std::uint64_t tag) {
+    if (one.what() == source::kind::timer)
         detail::throw_or_die(
             std::invalid_argument("tocsin::wait_set: after() and at() can't be members: add a wait_timer"));
-    if (what.what() == source::kind::custom)
+    if (one.what() == source::kind::custom)
         detail::throw_or_die(std::invalid_argument(
             "tocsin::wait_set: only events and descriptors can be members, and no object "
             "that processes share"));
@@ -160,43 +159,42 @@ public:
         return is_waited_in_.load(std::memory_order_relaxed) && platform::is_exiting();
     }
 
-    void add(const source& what, std::uint64_t tag) {
+    void add(const source& one, std::uint64_t tag) {
         const std::lock_guard here(admission_);
-        if (what.what() == source::kind::descriptor) {
-            check(poll().add(what.descriptor(), what.asked(), tag), "add", what);
+        if (one.what() == source::kind::descriptor) {
+            check(poll().add(one.descriptor(), one.asked(), tag), "add", one);
             descriptors_.fetch_add(1,
                                    std::memory_order_relaxed);  // no order: a wait that comes later sees it
             return;
         }
-        if (events_.find(what.object()) != nullptr) fail(EEXIST, "add", what);
+        if (events_.find(one.object()) != nullptr) fail(EEXIST, "add", one);
         events_.reserve_one();
-        auto* const joining = new source_member(set_, what, tag);
+        auto* const joining = new source_member(set_, one, tag);
         events_.insert(*joining);
         set_.add(*joining);
     }
 
-    void change(const source& what, std::uint64_t tag) {
+    void change(const source& one, std::uint64_t tag) {
         const std::lock_guard here(admission_);
-        if (what.what() == source::kind::descriptor) {
+        if (one.what() == source::kind::descriptor) {
             poll_set* const poll = poll_if_any();
-            check(poll == nullptr ? ENOENT : poll->change(what.descriptor(), what.asked(), tag), "change",
-                  what);
+            check(poll == nullptr ? ENOENT : poll->change(one.descriptor(), one.asked(), tag), "change", one);
             return;
         }
-        source_member* const found = events_.find(what.object());
-        if (found == nullptr) fail(ENOENT, "change", what);
+        source_member* const found = events_.find(one.object());
+        if (found == nullptr) fail(ENOENT, "change", one);
         set_.set_tag(*found, tag);
     }
 
-    bool remove(const source& what) noexcept {
+    bool remove(const source& one) noexcept {
         const std::lock_guard here(admission_);
-        if (what.what() == source::kind::descriptor) {
+        if (one.what() == source::kind::descriptor) {
             poll_set* const poll = poll_if_any();
-            if (poll == nullptr || poll->remove(what.descriptor()) != 0) return false;
+            if (poll == nullptr || poll->remove(one.descriptor()) != 0) return false;
             descriptors_.fetch_sub(1, std::memory_order_relaxed);  // no order: at worst a needless look
             return true;
         }
-        source_member* const found = events_.find(what.object());
+        source_member* const found = events_.find(one.object());
         if (found == nullptr) return false;
         events_.erase(*found);
         set_.remove(found);
@@ -406,8 +404,8 @@ private:
         self.node.origin = core::wait_origin::here();
         if (!set_.begin_sleep(self, options.until)) return {wait_status::signaled};
         until = self.until;
-        const core::listed_here shown(source_label{"wait_set", whose}, self.waiting, self.node.origin,
-                                      &events_);
+        const core::diagnosed_here shown(source_label{"wait_set", whose}, self.waiting, self.node.origin,
+                                         &events_);
         sleep_in_set polling(poll_if_any(), out, unlooked_);
         const core::claim how = polling.has_set()
                                     ? polling.sleep(self.waiting, {until, options.stop, options.spin})

@@ -584,12 +584,12 @@ typedef struct tocsin_pollable {
     void* opaque;
 } tocsin_pollable;
 
-TOCSIN_C_API tocsin_status tocsin_pollable_init(tocsin_pollable* view,
+TOCSIN_C_API tocsin_status tocsin_pollable_init(tocsin_pollable* pollable,
                                                 const tocsin_source* event_or_semaphore);
-TOCSIN_C_API tocsin_status tocsin_pollable_destroy(tocsin_pollable* view);
+TOCSIN_C_API tocsin_status tocsin_pollable_destroy(tocsin_pollable* pollable);
 TOCSIN_C_API int tocsin_pollable_descriptor(
-    const tocsin_pollable* view);  // only poll it; -1 if there is no view
-TOCSIN_C_API tocsin_status tocsin_pollable_try_wait(tocsin_pollable* view);
+    const tocsin_pollable* pollable);  // only poll it; -1 if there is no pollable
+TOCSIN_C_API tocsin_status tocsin_pollable_try_wait(tocsin_pollable* pollable);
 
 // ---- Processes and signals -----------------------------------------------------------------------------------------
 

@@ -162,23 +162,26 @@ bool tocsin_wait_timer_is_armed(const tocsin_wait_timer* timer) {
     return one != nullptr && one->is_armed();
 }
 
-tocsin_status tocsin_pollable_init(tocsin_pollable* view, const tocsin_source* event_or_semaphore) {
-    if (object_at<tocsin_pollable>(view) != nullptr) view->opaque = nullptr;
+tocsin_status tocsin_pollable_init(tocsin_pollable* pollable, const tocsin_source* event_or_semaphore) {
+    if (object_at<tocsin_pollable>(pollable) != nullptr) pollable->opaque = nullptr;
     return guarded(__func__, [=, call = __func__] {
         const bool is_source = object_at<tocsin_source>(event_or_semaphore) != nullptr;
         const tocsin::source viewed = is_source ? source_of(*event_or_semaphore) : tocsin::source();
         if (viewed.empty() || viewed.what() != tocsin::source::kind::lot)
             return refuse(call, "the source is no event and no semaphore, or null or misaligned");
-        return make_held<pollable>(view, call, viewed);
+        return make_held<tocsin::pollable>(pollable, call, viewed);
     });
 }
-tocsin_status tocsin_pollable_destroy(tocsin_pollable* view) { return destroy_held<pollable>(view); }
-int tocsin_pollable_descriptor(const tocsin_pollable* view) {
-    const pollable* const one = held_at<pollable>(view);
+tocsin_status tocsin_pollable_destroy(tocsin_pollable* pollable) {
+    return destroy_held<tocsin::pollable>(pollable);
+}
+int tocsin_pollable_descriptor(const tocsin_pollable* pollable) {
+    const tocsin::pollable* const one = held_at<tocsin::pollable>(pollable);
     return one != nullptr ? one->descriptor() : -1;
 }
-tocsin_status tocsin_pollable_try_wait(tocsin_pollable* view) {
-    return with_held<pollable>(view, [](pollable& one) { return done_if(one.try_wait()); });
+tocsin_status tocsin_pollable_try_wait(tocsin_pollable* pollable) {
+    return with_held<tocsin::pollable>(pollable,
+                                       [](tocsin::pollable& one) { return done_if(one.try_wait()); });
 }
 
 }  // extern "C"

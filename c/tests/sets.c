@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets, views, processes and signals. C11 and C++ at the same time.
+// Sets, pollables, processes and signals. C11 and C++ at the same time.
 #include "harness.h"
 
 #include <poll.h>
@@ -105,19 +105,19 @@ static void a_timer_of_a_set_repeats(void) {
 static void a_view_is_readable_when_its_event_is_set(void) {
     tocsin_auto_event token = TOCSIN_EVENT_UNSET;
     tocsin_source source = source_at(TOCSIN_SOURCE_AUTO_EVENT, &token);
-    tocsin_pollable view;
+    tocsin_pollable watched;
     struct pollfd polled = {-1, POLLIN, 0};
-    CHECK_OK(tocsin_pollable_init(&view, &source));
-    polled.fd = tocsin_pollable_descriptor(&view);
-    CHECK(tocsin_pollable_try_wait(&view) == TOCSIN_NOTHING_DONE);
+    CHECK_OK(tocsin_pollable_init(&watched, &source));
+    polled.fd = tocsin_pollable_descriptor(&watched);
+    CHECK(tocsin_pollable_try_wait(&watched) == TOCSIN_NOTHING_DONE);
     CHECK(poll(&polled, 1, 0) == 0);
     tocsin_auto_event_set(&token);
     CHECK(poll(&polled, 1, -1) == 1);
-    CHECK_OK(tocsin_pollable_try_wait(&view));
-    CHECK_OK(tocsin_pollable_destroy(&view));
-    CHECK(tocsin_pollable_descriptor(&view) == -1);
+    CHECK_OK(tocsin_pollable_try_wait(&watched));
+    CHECK_OK(tocsin_pollable_destroy(&watched));
+    CHECK(tocsin_pollable_descriptor(&watched) == -1);
     source = timer_source(1);
-    REFUSED(tocsin_pollable_init(&view, &source));
+    REFUSED(tocsin_pollable_init(&watched, &source));
 }
 
 static void a_set_is_a_descriptor(void) {

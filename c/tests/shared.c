@@ -132,7 +132,7 @@ static void shared_objects_are_sources(void) {
     board* const on = board_in(&memory);
     tocsin_auto_event local = TOCSIN_EVENT_UNSET;
     tocsin_wait_set set;
-    tocsin_pollable view;
+    tocsin_pollable watched;
     tocsin_any_result result;
     const tocsin_source sources[] = {source_at(TOCSIN_SOURCE_AUTO_EVENT, &local),
                                      source_at(TOCSIN_SOURCE_SHARED_MANUAL_EVENT, &on->gate),
@@ -157,7 +157,7 @@ static void shared_objects_are_sources(void) {
     REFUSED(tocsin_wait_any(&misaligned, 1, NULL, NULL));
     REFUSED(tocsin_wait_any(&other_kind, 1, NULL, NULL));
     REFUSED(tocsin_wait_all(sources, 4, NULL));
-    REFUSED(tocsin_pollable_init(&view, &sources[1]));
+    REFUSED(tocsin_pollable_init(&watched, &sources[1]));
     CHECK_OK(tocsin_wait_set_init(&set));
     REFUSED(tocsin_wait_set_add(&set, &sources[1], 1));
     REFUSED(tocsin_wait_set_add(&set, &other_kind, 1));

@@ -18,8 +18,8 @@ PATIENCE = 100
 
 
 def allow_many_descriptors():
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
 def talk(clients, round_number):

@@ -10,18 +10,18 @@
 int main(int arguments, char**) {
     const bool edges = arguments > 1;
     work job;
-    tocsin::pollable view(job.ready);
+    tocsin::pollable watched(job.ready);
 
     const int loop = epoll_create1(EPOLL_CLOEXEC);
     epoll_event interest{};
     interest.events = edges ? EPOLLIN | EPOLLET : EPOLLIN;
-    if (loop < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, view.descriptor(), &interest) != 0) return 2;
+    if (loop < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, watched.descriptor(), &interest) != 0) return 2;
 
     for (bool all = false; !all;) {
         epoll_event found;
         if (epoll_wait(loop, &found, 1, -1) != 1) continue;
         // An edge-triggered loop must repeat this until there is nothing to take. A level-triggered loop may do so.
-        while (view.try_wait()) {
+        while (watched.try_wait()) {
             all = job.collect();
             if (!edges) break;
         }

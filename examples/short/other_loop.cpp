@@ -10,14 +10,14 @@
 
 int main() {
     tocsin::auto_reset_event job;
-    tocsin::pollable view(job);
+    tocsin::pollable watched(job);
     std::thread producer([&] { job.set(); });
 
     bool taken = false;
     while (!taken) {
-        pollfd one{static_cast<int>(view.descriptor()), POLLIN, 0};
+        pollfd one{static_cast<int>(watched.descriptor()), POLLIN, 0};
         poll(&one, 1, -1);
-        taken = view.try_wait();  // another thread might have taken it first
+        taken = watched.try_wait();  // another thread might have taken it first
     }
     producer.join();
     std::puts("the loop took the event");

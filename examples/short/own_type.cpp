@@ -44,7 +44,7 @@ public:
 
 private:
     std::mutex mutex_;
-    tocsin::waiting_list waiting_;
+    tocsin::entry_list waiting_;
     int item_ = 0;
     bool is_full_ = false;
 };

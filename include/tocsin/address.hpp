@@ -155,7 +155,7 @@ TOCSIN_API std::size_t wake_by_address_all(const volatile void* address) noexcep
 
 // How many waiters a change wakes: wake_one, wake_n(3), wake_all.
 struct wake_count {
-    std::size_t most;  // at most so many
+    std::size_t max;  // at most so many
 };
 // The counts to pass: one waiter, all waiters, or `count` of them.
 inline constexpr wake_count wake_one{1};
@@ -173,12 +173,12 @@ constexpr wake_count wake_n(std::size_t count) noexcept { return {count}; }
 template <class T>
 void store(T* address, detail::value_of_t<T> value, wake_count count) noexcept {
     detail::atomic_at(address).store(value, std::memory_order_seq_cst);  // [wake-check]
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
 }
 template <class T>
 detail::value_of_t<T> exchange(T* address, detail::value_of_t<T> value, wake_count count) noexcept {
     const auto old = detail::atomic_at(address).exchange(value, std::memory_order_seq_cst);  // [wake-check]
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
     return old;
 }
 
@@ -190,7 +190,7 @@ bool compare_exchange(T* address, detail::value_of_t<T>& expected, detail::value
     // [wake-check]
     if (!detail::atomic_at(address).compare_exchange_strong(expected, desired, std::memory_order_seq_cst))
         return false;
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
     return true;
 }
 
@@ -198,31 +198,31 @@ bool compare_exchange(T* address, detail::value_of_t<T>& expected, detail::value
 template <class T>
 detail::value_of_t<T> fetch_add(T* address, detail::difference_of_t<T> n, wake_count count) noexcept {
     const auto old = detail::atomic_at(address).fetch_add(n, std::memory_order_seq_cst);  // [wake-check]
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
     return old;
 }
 template <class T>
 detail::value_of_t<T> fetch_sub(T* address, detail::difference_of_t<T> n, wake_count count) noexcept {
     const auto old = detail::atomic_at(address).fetch_sub(n, std::memory_order_seq_cst);  // [wake-check]
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
     return old;
 }
 template <class T>
 detail::value_of_t<T> fetch_and(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
     const auto old = detail::atomic_at(address).fetch_and(bits, std::memory_order_seq_cst);  // [wake-check]
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
     return old;
 }
 template <class T>
 detail::value_of_t<T> fetch_or(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
     const auto old = detail::atomic_at(address).fetch_or(bits, std::memory_order_seq_cst);  // [wake-check]
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
     return old;
 }
 template <class T>
 detail::value_of_t<T> fetch_xor(T* address, detail::value_of_t<T> bits, wake_count count) noexcept {
     const auto old = detail::atomic_at(address).fetch_xor(bits, std::memory_order_seq_cst);  // [wake-check]
-    detail::wake_after_change(address, count.most);
+    detail::wake_after_change(address, count.max);
     return old;
 }
 

@@ -45,7 +45,7 @@
 //   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
 //   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed. If a thread was ending
 //     its wait at the fork, the child must not even destroy it.
-//   - A notify function (waiting_list in source.hpp) returns a wake_list, on which an async_wait_all() may be. Until
+//   - A notify function (entry_list in source.hpp) returns a wake_list, on which an async_wait_all() may be. Until
 //     the caller has called wake() on this list, it must not make an event, semaphore, latch or barrier of that
 //     async_wait_all() ready. Nor may it call wake() on a list from another source of that async_wait_all().
 #pragma once

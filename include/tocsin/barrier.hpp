@@ -166,7 +166,7 @@ public:
     using arrival_token = detail::phases::arrival_token;
 
     // The greatest number of arrivals in a phase.
-    static constexpr std::ptrdiff_t(max)() noexcept { return detail::most_arrivals; }
+    static constexpr std::ptrdiff_t(max)() noexcept { return detail::max_arrivals; }
 
     constexpr explicit barrier(
         std::ptrdiff_t expected,

@@ -69,7 +69,7 @@
 //   - Do not call a channel in a signal handler. In the child of a fork, do not use a channel that threads of the
 //     parent were using.
 //   - wait_all() and wait_set refuse sending() and receiving() with std::invalid_argument. wait_all() needs sources
-//     that stay ready, but another thread may take an item at any time. A wait_set takes no objects of `waitable` types
+//     that stay ready, but another thread may take an item at any time. A wait_set takes no custom sources
 //     (source.hpp).
 //   - Locks guard each channel, and a thread holds them for some nanoseconds at a time. If a thread loses its processor
 //     while it holds one, it delays others. These then sleep, and do not spin for long.
@@ -163,7 +163,7 @@ public:
     // How the send ended: `done` or `closed`. Call it after a wait whose result names this send.
     channel_status status() const noexcept { return status_; }
 
-    // For the waits (`waitable` in source.hpp).
+    // For the waits (custom_source in source.hpp).
     bool try_wait() noexcept {
         return tried(channel_.may_send() ? channel_.put(item_, this) : channel_status::not_ready);
     }

@@ -27,7 +27,7 @@ namespace tocsin {
 // custom sources and objects that processes share, and in wait_sets and group_commits, it shows the ones that were made
 // with this copy.
 struct parked_wait {
-    // What a wait is for. `source`: for an object of a waitable type (source.hpp), an object that processes share, a
+    // What a wait is for. `source`: for a custom source (source.hpp), an object that processes share, a
     // wait_set or a group_commit.
     enum class kind : std::uint8_t {
         event,

@@ -79,9 +79,9 @@ public:
 
     // The same, but leaves the waking to the caller: adds the waits that it ends to `freed` (source.hpp). It is meant
     // for a caller that sets several events, or that holds a lock which the woken threads want. When this returns, the
-    // event is set or handed over, unless the set is deferred (see above). If it is set, a view of it (pollable.hpp) is
-    // readable. Two kinds of waits are not added, because the set releases them itself: waits for all of several
-    // sources and, if the set is deferred, all waits. Allocates nothing.
+    // event is set or handed over, unless the set is deferred (see above). If it is set, a pollable of it
+    // (pollable.hpp) is readable. Two kinds of waits are not added, because the set releases them itself: waits for all
+    // of several sources and, if the set is deferred, all waits. Allocates nothing.
     void set(wake_list& freed) noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode(), &freed);
     }

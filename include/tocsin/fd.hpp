@@ -12,7 +12,7 @@
 // deadline on the system clock, the sleep takes a few calls more. On Windows it always does.)
 //
 // In these cases the wait first makes another call, which looks at all descriptors and does not sleep:
-// - A source that follows a descriptor is ready, or is an object of a `waitable` type (source.hpp).
+// - A source that follows a descriptor is ready, or is a custom source (source.hpp).
 // - The deadline has passed, or a stop was requested.
 // - The spin policy lets the wait spin.
 // - The wait cannot get a doorbell (see below).

@@ -48,7 +48,7 @@ public:
     static constexpr bool is_polled = false;  // no descriptor: await.hpp
 
     // The greatest number that a latch counts down from.
-    static constexpr std::ptrdiff_t(max)() noexcept { return detail::most_arrivals; }
+    static constexpr std::ptrdiff_t(max)() noexcept { return detail::max_arrivals; }
 
     // With zero, everybody passes from the start.
     constexpr explicit latch(std::ptrdiff_t expected) noexcept

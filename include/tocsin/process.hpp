@@ -76,7 +76,7 @@ public:
     // Returns the same descriptor until the object is destroyed.
     int descriptor() const noexcept { return descriptor_; }
 
-    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    // As in a custom source: wait_all() refuses it (source.hpp).
     static constexpr bool stays_ready = false;
 
     operator source() const& noexcept { return {descriptor_, asked}; }

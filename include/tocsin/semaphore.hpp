@@ -43,7 +43,7 @@ namespace semaphore_state {
 inline constexpr std::uint32_t parked_bit = 0b01;  // a waiter's node is queued in the lot
 inline constexpr std::uint32_t held_bit = 0b10;    // a wait for all is taking a permit: look under the lock
 inline constexpr std::uint32_t one = 0b100;        // a permit; the bits from here on count the free permits
-inline constexpr std::uint32_t most = 0x3FFF'FFFF;
+inline constexpr std::uint32_t max = 0x3FFF'FFFF;
 
 constexpr std::uint32_t free_permits(std::uint32_t seen) noexcept { return seen / one; }
 }  // namespace semaphore_state
@@ -51,15 +51,15 @@ constexpr std::uint32_t free_permits(std::uint32_t seen) noexcept { return seen 
 TOCSIN_API bool semaphore_try_acquire_slow(semaphore_word& word, std::uint32_t permits) noexcept;
 TOCSIN_API wait_status semaphore_wait_slow(semaphore_word& word, std::uint32_t permits,
                                            const wait_options& options) noexcept;
-TOCSIN_API void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t most);
-// Gives the permits, unless the count would then be greater than `most`. Returns whether it gave them, and stores in
+TOCSIN_API void semaphore_release_slow(semaphore_word& word, std::ptrdiff_t permits, std::ptrdiff_t max);
+// Gives the permits, unless the count would then be greater than `max`. Returns whether it gave them, and stores in
 // `before` how many permits were free. If waits for all are queued and other threads release at the same time, a call
 // that fails may have given some of its permits to such waits. Not for signal handlers.
-TOCSIN_API bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uint32_t most,
+TOCSIN_API bool semaphore_try_release(semaphore_word& word, std::uint32_t permits, std::uint32_t max,
                                       std::uint32_t& before) noexcept;
 TOCSIN_API void semaphore_check_destroyed(const semaphore_word& word) noexcept;
 [[noreturn]] TOCSIN_API void semaphore_refuse_number(const semaphore_word& word, const char* call,
-                                                     std::ptrdiff_t permits, std::ptrdiff_t most);
+                                                     std::ptrdiff_t permits, std::ptrdiff_t max);
 
 inline bool semaphore_try_acquire(semaphore_word& word, std::uint32_t permits) noexcept {
     // [all-taken] acquires: a thread that finds this permit taken by a wait for all sees that wait's other sources
@@ -120,11 +120,11 @@ inline const lot_source& semaphore_source(queue_order order = queue_order::arriv
 //
 // `Order` says in which order queued waiters are served: queue_order.hpp. What is said here about the oldest waiter is
 // true of the default. With queue_order::priority, read "the first in the queue".
-template <std::ptrdiff_t LeastMaxValue = std::ptrdiff_t{detail::semaphore_state::most},
+template <std::ptrdiff_t LeastMaxValue = std::ptrdiff_t{detail::semaphore_state::max},
           queue_order Order = queue_order::arrival>
 class counting_semaphore {
     static_assert(LeastMaxValue >= 0, "tocsin: a semaphore cannot count to less than zero");
-    static_assert(LeastMaxValue <= std::ptrdiff_t{detail::semaphore_state::most},
+    static_assert(LeastMaxValue <= std::ptrdiff_t{detail::semaphore_state::max},
                   "tocsin: a semaphore counts to 1,073,741,823 at most");
 
 public:

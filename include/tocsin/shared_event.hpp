@@ -50,7 +50,7 @@ public:
     // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::manual_reset_event;
     static constexpr unsigned slots = 0;
-    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    // As in a custom source: wait_all() refuses it (source.hpp).
     static constexpr bool stays_ready = false;
 
     constexpr shared_manual_reset_event() noexcept = default;
@@ -116,7 +116,7 @@ public:
     // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::auto_reset_event;
     static constexpr unsigned slots = 31;
-    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    // As in a custom source: wait_all() refuses it (source.hpp).
     static constexpr bool stays_ready = false;
 
     constexpr shared_auto_reset_event() noexcept = default;
@@ -134,13 +134,13 @@ public:
         if ((seen & detail::shared_queued) != 0 ||
             !object_.header.control.compare_exchange_strong(seen, seen | 1, std::memory_order_release,
                                                             std::memory_order_relaxed))
-            (void)detail::shared_token_give(view(), 1);
+            (void)detail::shared_token_give(parts(), 1);
     }
 
     // Makes the event unset. What had been handed to a thread stays handed, unless that thread has died.
     void reset() noexcept {
-        (void)detail::shared_token_try(view());
-        detail::shared_token_drop(view());
+        (void)detail::shared_token_try(parts());
+        detail::shared_token_drop(parts());
     }
 
     // Whether the event is set, and nobody has it in hand. Cost: one load.
@@ -149,7 +149,7 @@ public:
                0;  // [token]
     }
     // Takes the event if it is set.
-    [[nodiscard]] bool try_wait() noexcept { return detail::shared_token_try(view()); }
+    [[nodiscard]] bool try_wait() noexcept { return detail::shared_token_try(parts()); }
 
     // wait(), wait_for(), wait_until(), each also with a stop token: as those of auto_reset_event, but they may throw
     // (see above).
@@ -160,9 +160,9 @@ public:
 private:
     friend detail::shared_waits<shared_auto_reset_event>;
     wait_status wait_with(const deadline& until, const stop_token* stop) {
-        return try_wait() ? wait_status::signaled : detail::shared_token_wait(view(), until, stop);
+        return try_wait() ? wait_status::signaled : detail::shared_token_wait(parts(), until, stop);
     }
-    detail::shared_view view() noexcept { return {object_.header, object_.slots, slots, kind}; }
+    detail::shared_parts parts() noexcept { return {object_.header, object_.slots, slots, kind}; }
 
     detail::shared_object<slots> object_;
 };

@@ -33,10 +33,10 @@ enum class lock_status : std::uint8_t {
 namespace detail {
 
 enum class shared_lock_call : std::uint8_t { wait, only_try };
-TOCSIN_API lock_status shared_lock_acquire(const shared_view& object, const deadline& until,
+TOCSIN_API lock_status shared_lock_acquire(const shared_parts& object, const deadline& until,
                                            const stop_token* stop, shared_lock_call how);
-TOCSIN_API void shared_lock_release(const shared_view& object);
-TOCSIN_API void shared_lock_repaired(const shared_view& object);
+TOCSIN_API void shared_lock_release(const shared_parts& object);
+TOCSIN_API void shared_lock_repaired(const shared_parts& object);
 
 }  // namespace detail
 
@@ -76,17 +76,17 @@ public:
     // Hands the lock to the thread that has waited longest. If the owner was told `owner_died` and has not called
     // mark_repaired(), the lock is lost from now on: all calls return `lost`, also those that wait. Only fresh, zeroed
     // memory makes a new lock. Throws operation_not_permitted if the calling thread does not hold the lock.
-    void unlock() { detail::shared_lock_release(view()); }
+    void unlock() { detail::shared_lock_release(parts()); }
 
     // The owner says that what the lock protects is in order again. Throws as unlock().
-    void mark_repaired() { detail::shared_lock_repaired(view()); }
+    void mark_repaired() { detail::shared_lock_repaired(parts()); }
 
 private:
     lock_status acquire(const deadline& until, const stop_token* stop,
                         detail::shared_lock_call how = detail::shared_lock_call::wait) {
-        return detail::shared_lock_acquire(view(), until, stop, how);
+        return detail::shared_lock_acquire(parts(), until, stop, how);
     }
-    detail::shared_view view() noexcept { return {object_.header, object_.slots, slots, kind}; }
+    detail::shared_parts parts() noexcept { return {object_.header, object_.slots, slots, kind}; }
 
     detail::shared_object<slots> object_;
 };

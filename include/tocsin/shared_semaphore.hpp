@@ -20,10 +20,10 @@
 namespace tocsin {
 namespace detail {
 
-TOCSIN_API void shared_permit_release(const shared_view& object, std::ptrdiff_t permits);
+TOCSIN_API void shared_permit_release(const shared_parts& object, std::ptrdiff_t permits);
 // Returns false if the count would become greater than `limit`. Then the call may have given some of its permits to
 // threads that wait, if others have released meanwhile. `before` becomes the count before the first permit.
-TOCSIN_API bool shared_permit_try_release(const shared_view& object, std::ptrdiff_t permits,
+TOCSIN_API bool shared_permit_try_release(const shared_parts& object, std::ptrdiff_t permits,
                                           std::uint32_t limit, std::uint32_t& before);
 
 }  // namespace detail
@@ -34,7 +34,7 @@ public:
     // For the library: what the memory holds, and how many threads can wait at one time (0: any number).
     static constexpr auto kind = detail::shared_kind::semaphore;
     static constexpr unsigned slots = 31;
-    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    // As in a custom source: wait_all() refuses it (source.hpp).
     static constexpr bool stays_ready = false;
     // The largest number of permits.
     static constexpr std::ptrdiff_t max() noexcept { return 0x7FFF'FFFF; }
@@ -56,7 +56,7 @@ public:
         if (permits != 1 || (seen & detail::shared_queued) != 0 || (seen & 0xFFFF'FFFF) >= 0x7FFF'FFFF ||
             !object_.header.control.compare_exchange_strong(seen, seen + 1, std::memory_order_release,
                                                             std::memory_order_relaxed))
-            detail::shared_permit_release(view(), permits);
+            detail::shared_permit_release(parts(), permits);
     }
 
     // Takes one permit, as std::counting_semaphore does. A deadline never eats a permit: if one has been handed to the
@@ -65,7 +65,7 @@ public:
     [[nodiscard]] wait_status acquire(const stop_token& stop) {
         return acquire_with(deadline::never(), &stop);
     }
-    [[nodiscard]] bool try_acquire() noexcept { return detail::shared_token_try(view()); }
+    [[nodiscard]] bool try_acquire() noexcept { return detail::shared_token_try(parts()); }
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> longest) {
         return acquire_with(longest, nullptr) == wait_status::signaled;
@@ -90,9 +90,9 @@ public:
 
 private:
     wait_status acquire_with(const deadline& until, const stop_token* stop) {
-        return try_acquire() ? wait_status::signaled : detail::shared_token_wait(view(), until, stop);
+        return try_acquire() ? wait_status::signaled : detail::shared_token_wait(parts(), until, stop);
     }
-    detail::shared_view view() noexcept { return {object_.header, object_.slots, slots, kind}; }
+    detail::shared_parts parts() noexcept { return {object_.header, object_.slots, slots, kind}; }
 
     detail::shared_object<slots> object_;
 };

@@ -78,7 +78,7 @@ public:
 class signal_source {
 public:
     // The sources that one copy of the library can have at the same time.
-    static constexpr int most = 64;
+    static constexpr int max = 64;
 
     // Throws
     // - std::invalid_argument for a number that is no signal below NSIG; for SIGKILL and SIGSTOP, which cannot be
@@ -86,7 +86,7 @@ public:
     //   continue;
     // - std::system_error: EBUSY if another handler was installed over this library's (the two handlers might call each
     //   other without end); ENOTSUP if the former handler is to be called only once (SA_RESETHAND); EAGAIN beyond
-    //   `most` sources; EMFILE, ENFILE, ENOMEM; EINVAL for a signal that the C library reserves;
+    //   `max` sources; EMFILE, ENFILE, ENOMEM; EINVAL for a signal that the C library reserves;
     // - std::bad_alloc.
     // Call neither this constructor nor the destructor in a signal handler.
     // Cost: a few system calls, a descriptor (two where it is a pipe) and two allocations. A delivery costs a look at
@@ -103,7 +103,7 @@ public:
 
     TOCSIN_API int descriptor() const noexcept;  // the same until the object is destroyed
 
-    // As in a `waitable` type: wait_all() refuses it (source.hpp).
+    // As in a custom source: wait_all() refuses it (source.hpp).
     static constexpr bool stays_ready = false;
 
     operator source() const& noexcept { return {descriptor(), readiness::readable}; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What wait_any() and wait_all() (wait.hpp) wait for: events, semaphores, latches, wait groups, a barrier's tokens,
 // sends and receives of channels (channel.hpp), descriptors (fd.hpp), timers (wait.hpp), tickers (ticker.hpp), and any
-// type of your own that has three operations:
+// custom source, a type with three operations:
 //
 //     class countdown {
 //     public:
@@ -39,7 +39,7 @@
 
 namespace tocsin {
 
-class waiting_list;
+class entry_list;
 class wake_list;
 
 namespace core {
@@ -88,7 +88,7 @@ struct left_wakes {
 
 }  // namespace detail
 
-// The entry of one wait in the waiting_list of one source. It is valid from enlist() until delist() returns.
+// The entry of one wait in the entry_list of one source. It is valid from enlist() until delist() returns.
 class wait_entry : public detail::list_links<wait_entry> {
 public:
     wait_entry(core::multi_wait& wait TOCSIN_LIFETIMEBOUND, std::uint32_t index) noexcept
@@ -101,7 +101,7 @@ public:
     bool is_of_same_wait(const wait_entry& other) const noexcept { return wait_ == other.wait_; }
 
 private:
-    friend class waiting_list;
+    friend class entry_list;
     friend class wake_list;
 
     core::multi_wait* wait_;
@@ -110,10 +110,10 @@ private:
 };
 
 // A list of waits that have been notified, and whose threads and coroutines are still to be released. The notify
-// functions of waiting_list return such a list or add to one, and an event's set(wake_list&) adds to one. The owner of
+// functions of entry_list return such a list or add to one, and an event's set(wake_list&) adds to one. The owner of
 // the list calls wake() once, under no lock. Until then no wait in the list returns, and nobody may destroy a coroutine
 // or an operation whose wait is in the list. Each wait in the list already has what it waited for, unless it waits for
-// all of several sources: see waiting_list::notify_one().
+// all of several sources: see entry_list::notify_one().
 //
 //     tocsin::wake_list freed;
 //     {
@@ -159,7 +159,7 @@ public:
     TOCSIN_API void wake() noexcept;
 
 private:
-    friend class waiting_list;
+    friend class entry_list;
     friend struct detail::left_wakes;
 
     TOCSIN_API void wake_dropped(bool checked) noexcept;
@@ -172,11 +172,11 @@ private:
 
 // The queue of the waits for one source, first in, first out. It owns and allocates nothing. Guard it with a lock of
 // your own: enlist(), delist() and every function that makes the source ready take that lock.
-class waiting_list {
+class entry_list {
 public:
-    waiting_list() noexcept = default;
-    waiting_list(const waiting_list&) = delete;
-    waiting_list& operator=(const waiting_list&) = delete;
+    entry_list() noexcept = default;
+    entry_list(const entry_list&) = delete;
+    entry_list& operator=(const entry_list&) = delete;
 
     // Whether nobody waits. Hold the lock of the source when you call this or any other function of this class.
     bool empty() const noexcept { return entries_.empty(); }
@@ -188,10 +188,10 @@ public:
     // source. (wait_any() and wait_all() here mean the waits of coroutines, too.)
     // - A notified wait_any() has taken this source, and wake() on the list ends it.
     // - A notified wait_all() has taken nothing yet: it only counts this source as ready. wake() ends it only if all
-    //   its sources are ready by then. So this source must stay ready (`waitable` below).
+    //   its sources are ready by then. So this source must stay ready (`custom_source` below).
     TOCSIN_API wake_list notify_one() noexcept;
-    // Does the same up to `most` times. Adds the waits to `freed`, and returns how many it added.
-    TOCSIN_API std::size_t notify_n(std::size_t most, wake_list& freed) noexcept;
+    // Does the same up to `max` times. Adds the waits to `freed`, and returns how many it added.
+    TOCSIN_API std::size_t notify_n(std::size_t max, wake_list& freed) noexcept;
     // Notifies all waits. For a source that stays ready.
     TOCSIN_API wake_list notify_all() noexcept;
 
@@ -207,13 +207,13 @@ struct source_label {
 
 // A type with the operations try_wait(), enlist() and delist(). No operation may throw, block for long, or call back
 // into the wait that called it. The library holds no lock of its own when it calls them. If a type declares that it
-// `stays_ready`, an object of the type must not become unready again while a thread waits for it. Of the `waitable`
-// types, wait_all() accepts only those that declare this. A call that names an object of another type does not compile,
+// `stays_ready`, an object of the type must not become unready again while a thread waits for it. Of custom sources,
+// wait_all() accepts only those that declare this. A call that names an object of another type does not compile,
 // and a call with one in its list throws. If a type has a member function `source_label label() const noexcept`,
 // diagnose.hpp shows a wait for an object of the type under this label. Otherwise it shows a wait for a "source" at the
 // object's address. A wait calls label() when it is enlisted.
 template <class T>
-concept waitable = requires(T& object, wait_entry& entry) {
+concept custom_source = requires(T& object, wait_entry& entry) {
     { object.try_wait() } noexcept -> std::same_as<bool>;
     { object.enlist(entry) } noexcept -> std::same_as<bool>;
     { object.delist(entry) } noexcept -> std::same_as<void>;
@@ -230,14 +230,14 @@ concept labelled = requires(const T& object) {
 }  // namespace detail
 
 // Refers to one thing to wait for. Converts implicitly from events, semaphores, latches, a barrier's tokens,
-// process_end, signal_source and every `waitable` type.
+// process_end, signal_source and every custom source.
 class source {
 public:
     // What a source is. `lot`: a source for which the library itself queues the waiters, such as an event or a
     // semaphore.
     enum class kind : std::uint8_t { lot, timer, descriptor, custom };
 
-    // How a wait uses an object of a `waitable` type. The constructor for such objects fills it in.
+    // How a wait uses a custom source. The constructor for such objects fills it in.
     struct operations {
         // Calls the object's try_wait().
         bool (*try_take)(void* object) noexcept;
@@ -256,7 +256,7 @@ public:
     // An empty source, for arrays that are filled at run time. A wait that is given one throws std::invalid_argument
     // (wait.hpp has an exception).
     source() noexcept : kind_(kind::custom) {}
-    template <waitable T>
+    template <custom_source T>
     source(T& object TOCSIN_LIFETIMEBOUND) noexcept  // implicit on purpose
         : kind_(kind::custom), object_(&object), operations_(&custom_operations<T>) {}
     source(void* object TOCSIN_LIFETIMEBOUND, const operations& how TOCSIN_LIFETIMEBOUND) noexcept
@@ -330,7 +330,7 @@ private:
 // not compile.
 class descriptor_source : public source {
 public:
-    // As in a `waitable` type: wait_all() refuses it.
+    // As in a custom source: wait_all() refuses it.
     static constexpr bool stays_ready = false;
 
     // See fd.hpp.

@@ -56,12 +56,12 @@ public:
     friend constexpr bool operator==(spin_policy, spin_policy) noexcept = default;
 
 private:
-    static constexpr std::int64_t most = 1'000'000'000;  // a second: no thread spins for longer
+    static constexpr std::int64_t max = 1'000'000'000;  // a second: no thread spins for longer
 
     constexpr spin_policy(mode which, std::int64_t nanoseconds) noexcept
-        : longest_(static_cast<std::uint32_t>(nanoseconds < 0      ? 0
-                                              : nanoseconds > most ? most
-                                                                   : nanoseconds)),
+        : longest_(static_cast<std::uint32_t>(nanoseconds < 0     ? 0
+                                              : nanoseconds > max ? max
+                                                                  : nanoseconds)),
           mode_(which) {}
 
     std::uint32_t longest_ = 0;

@@ -12,7 +12,7 @@
 //
 // A call takes any number of sources in any mix, one by one or as a span. Sources are events, semaphores
 // (semaphore.hpp), latches (latch.hpp), wait groups (wait_group.hpp), a barrier's tokens (barrier.hpp), timers, tickers
-// (ticker.hpp), descriptors (fd.hpp), sends and receives of channels (channel.hpp), and objects of `waitable` types
+// (ticker.hpp), descriptors (fd.hpp), sends and receives of channels (channel.hpp), and custom sources
 // (source.hpp). Below, what is said of a manual-reset event is true of a latch, a wait group and a token, too.
 //
 // A wait for up to 16 sources allocates nothing. A wait for more allocates one block of memory (wait_any() only when it
@@ -31,7 +31,7 @@
 // - std::invalid_argument if there are no sources, or if a source is empty. (A wait_any() that takes a source at the
 //   front of the list may leave the sources behind it unchecked.)
 // - In wait_all(), also std::invalid_argument if a source occurs twice (only timers may), is a descriptor or an object
-//   that processes share, or is an object of a `waitable` type that does not declare that it stays ready. (If such a
+//   that processes share, or is a custom source that does not declare that it stays ready. (If such a
 //   source is given outside a list, the call does not compile.)
 // - std::bad_alloc.
 // Waits with descriptors throw further errors: see fd.hpp.
@@ -94,7 +94,7 @@ TOCSIN_API wait_status wait_all_slow(std::span<const source> sources, const limi
 
 // The inline part of a wait's first look. Looks only at the leading sources. In a list, these are the sources with a
 // ready bit (events, latches ...) before the first that has none. If the sources are given one by one, they are the
-// events and the objects of `waitable` types before the first of another kind. Takes the first leading source that is
+// events and the custom sources before the first of another kind. Takes the first leading source that is
 // ready. Returns its index, or npos if it took none.
 inline std::size_t take_leading(std::span<const source> sources) noexcept {
     for (std::size_t i = 0; i != sources.size() && sources[i].has_ready_bit(); ++i) {
@@ -108,7 +108,7 @@ std::size_t take_leading(Sources&... from) noexcept {
     std::size_t index = any_result::npos;
     std::size_t seen = 0;
     const auto ends_it = [&](auto& one) {
-        if constexpr (event_like<decltype(one)> || waitable<std::remove_reference_t<decltype(one)>>) {
+        if constexpr (event_like<decltype(one)> || custom_source<std::remove_reference_t<decltype(one)>>) {
             if (one.try_wait()) index = seen;
             ++seen;
             return index != any_result::npos;

@@ -54,7 +54,7 @@ public:
     static constexpr bool is_polled = false;  // no descriptor: await.hpp
 
     // The greatest count.
-    static constexpr std::ptrdiff_t(max)() noexcept { return detail::most_arrivals; }
+    static constexpr std::ptrdiff_t(max)() noexcept { return detail::max_arrivals; }
 
     // With zero, everybody passes until the first add().
     constexpr explicit wait_group(std::ptrdiff_t count = 0) noexcept

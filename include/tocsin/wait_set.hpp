@@ -21,7 +21,7 @@
 //     connection one;
 //     set.add(one.idle, 2);
 //
-// For a few sources in one place, wait_any() (wait.hpp) is simpler. A source of your own type can't be a member: let it
+// For a few sources in one place, wait_any() (wait.hpp) is simpler. A custom source can't be a member: let it
 // set an event.
 #pragma once
 
@@ -130,7 +130,7 @@ public:
     // removed, and a descriptor must be removed before it is closed ("Many members" in docs/guide.md). Allocates. Cost:
     // a few short locks for an event; a short lock and a system call for a descriptor (a few for the set's first).
     // Throws the following errors, and then the set is as it was before:
-    // - std::invalid_argument for after() or at(), for a source of your own, and for the greatest number as a tag.
+    // - std::invalid_argument for after() or at(), for a custom source, and for the greatest number as a tag.
     // - std::system_error with EEXIST if the event or descriptor is a member already. A descriptor may also give EBADF,
     //   EPERM (a regular file), ENOSPC or ENOMEM, and the set's first descriptor EMFILE or ENFILE.
     // - std::bad_alloc.

@@ -15,7 +15,7 @@ using namespace reproduction;
 using namespace std::chrono_literals;
 
 constexpr std::size_t bystanders = 64;
-constexpr std::uint64_t most_notifies = 1000;
+constexpr std::uint64_t max_notifies = 1000;
 
 struct alignas(64) word {
     std::atomic<std::uint64_t> value{0};
@@ -68,7 +68,7 @@ outcome run_with(double seconds, const std::string& version) {
         found.note = "the waiting threads did not come to rest";
     } else {
         const std::uint64_t before = it.switches();
-        for (const budget time(seconds); found.tries < most_notifies && !time.spent(); ++found.tries) {
+        for (const budget time(seconds); found.tries < max_notifies && !time.spent(); ++found.tries) {
             Kind::wake_one(it.words[bystanders]);
             std::this_thread::sleep_for(1ms);
         }

@@ -148,7 +148,7 @@ constexpr bool is_floor = C::info.role == role::floor;
 template <class C>
 constexpr bool burns_a_core = requires { requires C::burns_a_core; };
 
-// Contestants may also have these members: `most_threads`, the number of threads that it can cope with;
+// Contestants may also have these members: `max_threads`, the number of threads that it can cope with;
 // `is_descriptor`, if its events are file descriptors; `missing_here()`, why this system doesn't have it, or "".
 
 // Resets an event that nobody uses any more; constructs it again if it works only once.

@@ -158,7 +158,7 @@ public:
     void learn(bool ended) const noexcept {
         if (!spins_) return;
         const bool paid = ended && std::chrono::steady_clock::now() - began_ < longest;
-        history_.credit = paid                  ? std::min(history_.credit + 1, most)
+        history_.credit = paid                  ? std::min(history_.credit + 1, max)
                           : history_.credit > 2 ? history_.credit - 2
                                                 : 0;
     }
@@ -169,7 +169,7 @@ private:
         unsigned since_try;
     };
     static constexpr std::chrono::microseconds longest{30};
-    static constexpr int most = 15;
+    static constexpr int max = 15;
     inline static thread_local history mine{2, 0};
 
     history& history_;

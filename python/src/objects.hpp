@@ -40,7 +40,7 @@ struct interpreter_event_object {
 struct semaphore_object {
     PyObject_HEAD PyObject* weak_references;
     detail::semaphore_word word;
-    std::uint32_t most;  // what a release may not exceed
+    std::uint32_t max;  // what a release may not exceed
     std::uint32_t first;
     bool bounded;
     bool made;  // __init__ was called

@@ -65,7 +65,7 @@ static_assert(offsetof(event_object, weak_references) == offsetof(queue_object, 
 
 namespace {
 
-constexpr long most_items = detail::semaphore_state::most;
+constexpr long max_items = detail::semaphore_state::max;
 
 queue_object& queue_of(PyObject* self) noexcept { return as<queue_object>(self); }
 module_state& state_for(queue_object& one) noexcept { return state_of(one.module); }
@@ -93,8 +93,8 @@ int initialise(PyObject* self, PyObject* arguments, PyObject* keywords) {
     static const char* known[] = {"maxsize", nullptr};
     long bound = 0;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|l", const_cast<char**>(known), &bound)) return -1;
-    if (bound > most_items) {
-        PyErr_Format(PyExc_OverflowError, "a queue holds %ld items at most", most_items);
+    if (bound > max_items) {
+        PyErr_Format(PyExc_OverflowError, "a queue holds %ld items at most", max_items);
         return -1;
     }
     queue_object& one = queue_of(self);
@@ -132,7 +132,7 @@ void begin_again_after_fork(queue_object& one) noexcept {
 
 void release_permit(queue_object& one, detail::semaphore_word& word) noexcept {
     std::uint32_t before = 0;
-    (void)detail::semaphore_try_release(word, 1, detail::semaphore_state::most, before);
+    (void)detail::semaphore_try_release(word, 1, detail::semaphore_state::max, before);
     // [queue-arriving] with the load in take_remaining()
     if (&word == &one.items) one.arriving.fetch_sub(1, std::memory_order_release);
 }

@@ -6,14 +6,14 @@
 namespace tocsin::python {
 namespace {
 
-constexpr long most_permits = detail::semaphore_state::most;
+constexpr long max_permits = detail::semaphore_state::max;
 
 bool read_count(PyObject* from, const char* what, long least, long& out) {
     out = PyLong_AsLong(from);
     if (out == -1 && PyErr_Occurred()) return false;
-    if (out < least || out > most_permits) {
+    if (out < least || out > max_permits) {
         PyErr_Format(PyExc_ValueError, "%s must be at least %ld and at most %ld, not %ld", what, least,
-                     most_permits, out);
+                     max_permits, out);
         return false;
     }
     return true;
@@ -25,7 +25,7 @@ PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
     if (self == nullptr) return nullptr;
     auto& one = as<semaphore_object>(self);
     new (&one.word) detail::semaphore_word(detail::semaphore_state::one);
-    one.most = Bounded ? 1 : most_permits;
+    one.max = Bounded ? 1 : max_permits;
     one.first = 1;
     one.bounded = Bounded;
     return self;
@@ -44,8 +44,8 @@ int initialise(PyObject* self, PyObject* arguments, PyObject* keywords) {
             PyErr_SetString(PyExc_ValueError, "semaphore initial value must be >= 0");
             return -1;
         }
-        if (first > most_permits) {
-            PyErr_Format(PyExc_OverflowError, "a semaphore counts to %ld at most", most_permits);
+        if (first > max_permits) {
+            PyErr_Format(PyExc_OverflowError, "a semaphore counts to %ld at most", max_permits);
             return -1;
         }
     }
@@ -54,7 +54,7 @@ int initialise(PyObject* self, PyObject* arguments, PyObject* keywords) {
         return -1;
     }
     one.first = static_cast<std::uint32_t>(first);
-    if (one.bounded) one.most = one.first;
+    if (one.bounded) one.max = one.first;
     one.word.store(one.first * detail::semaphore_state::one,
                    std::memory_order_relaxed);  // no order: nobody else has it
     return 0;
@@ -106,7 +106,7 @@ bool give(semaphore_object& one, long permits) {
     std::uint32_t before = 0;
     bool given;
     const auto try_give = [&]() noexcept {
-        return detail::semaphore_try_release(one.word, static_cast<std::uint32_t>(permits), one.most, before);
+        return detail::semaphore_try_release(one.word, static_cast<std::uint32_t>(permits), one.max, before);
     };
     if ((one.word.load(std::memory_order_relaxed) & detail::semaphore_state::parked_bit) ==
         0) {  // no order: a hint
@@ -120,7 +120,7 @@ bool give(semaphore_object& one, long permits) {
     if (one.bounded) {
         PyErr_SetString(PyExc_ValueError, "Semaphore released too many times");
     } else {
-        PyErr_Format(PyExc_OverflowError, "a semaphore counts to %ld at most", most_permits);
+        PyErr_Format(PyExc_OverflowError, "a semaphore counts to %ld at most", max_permits);
     }
     return false;
 }

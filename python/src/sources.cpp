@@ -169,7 +169,7 @@ PyType_Slot ready_slots[] = {
 
 // Seconds as nanoseconds, rounded up; the greatest value if there are too many.
 bool to_nanoseconds(PyObject* seconds, const char* what, long long& out) {
-    constexpr long long most = 0x7FFF'FFFF'FFFF'FFFF;
+    constexpr long long max = 0x7FFF'FFFF'FFFF'FFFF;
     double value;
     if (PyFloat_Check(seconds)) {
         value = PyFloat_AS_DOUBLE(seconds);
@@ -189,7 +189,7 @@ bool to_nanoseconds(PyObject* seconds, const char* what, long long& out) {
             const int negative = zero == nullptr ? -1 : PyObject_RichCompareBool(seconds, zero, Py_LT);
             Py_XDECREF(zero);
             if (negative < 0) return false;
-            out = negative != 0 ? 0 : most;
+            out = negative != 0 ? 0 : max;
             return true;
         }
     }
@@ -198,7 +198,7 @@ bool to_nanoseconds(PyObject* seconds, const char* what, long long& out) {
         return false;
     }
     const double exact = std::ceil(value * 1e9);
-    out = exact >= 9.2e18 ? most : exact <= 0 ? 0 : static_cast<long long>(exact);
+    out = exact >= 9.2e18 ? max : exact <= 0 ? 0 : static_cast<long long>(exact);
     return true;
 }
 
@@ -209,8 +209,8 @@ PyObject* monotonic_deadline(PyObject* module, PyObject* seconds) {
     PyObject* const self = type->tp_alloc(type, 0);
     if (self == nullptr) return nullptr;
     const long long now = steady_now();
-    constexpr long long most = 0x7FFF'FFFF'FFFF'FFFF;
-    as<deadline_object>(self).nanoseconds = nanoseconds > most - now ? most : now + nanoseconds;
+    constexpr long long max = 0x7FFF'FFFF'FFFF'FFFF;
+    as<deadline_object>(self).nanoseconds = nanoseconds > max - now ? max : now + nanoseconds;
     return self;
 }
 

@@ -19,9 +19,9 @@ tocsin::source dangling() {
 tocsin::source temporary() { return tocsin::auto_reset_event(); }
 #endif
 
-void woken(tocsin::waiting_list& list) { list.notify_one().wake(); }
+void woken(tocsin::entry_list& list) { list.notify_one().wake(); }
 
 // expect: unused-result
 #ifdef MISUSE_wake_list_ignored
-void ignored(tocsin::waiting_list& list) { list.notify_one(); }
+void ignored(tocsin::entry_list& list) { list.notify_one(); }
 #endif

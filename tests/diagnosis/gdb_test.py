@@ -58,7 +58,7 @@ VALUES = {
     "slept_in": r"state at 0x[0-9a-f]+",
     "member_of_set": r"unset, waited on, 1 parked",
     "members": r"state at 0x[0-9a-f]+",
-    "view": r"state at 0x[0-9a-f]+",
+    "watched": r"state at 0x[0-9a-f]+",
     "snooze": r"(steady clock, \d+ ns, in a set|state at 0x[0-9a-f]+)",
     "idle_timer": r"(.*, in no set|state at 0x[0-9a-f]+)",
     "loop": r"state at 0x[0-9a-f]+",

@@ -257,8 +257,8 @@ void world::count_down(std::size_t latch, std::uint8_t arrivals) {
     if (missing == 0) set(latch);
 }
 
-void world::notify(std::size_t condition, std::size_t most) {
-    for (; most != 0 && !queues_[condition].empty(); --most) finish(pop(condition), result::signaled);
+void world::notify(std::size_t condition, std::size_t max) {
+    for (; max != 0 && !queues_[condition].empty(); --max) finish(pop(condition), result::signaled);
 }
 
 void world::take_lock(std::size_t actor) {
@@ -323,9 +323,9 @@ void world::stop(std::size_t victim) {
     }
 }
 
-result world::wake(std::size_t word, std::size_t most) {
+result world::wake(std::size_t word, std::size_t max) {
     std::size_t count = 0;
-    for (; count != most && !queues_[word].empty(); ++count) finish(pop(word), result::woken);
+    for (; count != max && !queues_[word].empty(); ++count) finish(pop(word), result::woken);
     return released(count);
 }
 

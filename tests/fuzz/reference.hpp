@@ -76,12 +76,12 @@ private:
     void end_wait(std::size_t actor, result came);
     bool close(std::size_t channel);
     void count_down(std::size_t latch, std::uint8_t arrivals);
-    void notify(std::size_t condition, std::size_t most);
+    void notify(std::size_t condition, std::size_t max);
     void set(std::size_t event);
     void release(std::size_t semaphore, std::size_t permits);
     void unlock(std::size_t lock);
     void stop(std::size_t victim);
-    result wake(std::size_t word, std::size_t most);
+    result wake(std::size_t word, std::size_t max);
     bool take_event(std::size_t event);
     bool take_permits(const call& what);
     void park(std::size_t actor);

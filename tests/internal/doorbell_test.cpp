@@ -126,7 +126,7 @@ TYPED_TEST(EveryPoller, DoorbellsOfEndedThreadsAreUsedAgain) {
 }
 
 // At most so many descriptors are open for doorbells that nobody has.
-constexpr std::size_t most_idle_descriptors = 2 * platform::doorbell_pool::most_idle;
+constexpr std::size_t max_idle_descriptors = 2 * platform::doorbell_pool::max_idle;
 
 TYPED_TEST(EveryPoller, DoorbellsOfManyEndedThreadsAreClosed) {
     const std::size_t before = open_descriptors();
@@ -141,10 +141,10 @@ TYPED_TEST(EveryPoller, DoorbellsOfManyEndedThreadsAreClosed) {
         support::until("all have one", [&] { return all.load(); });
     });
     support::until("all have one", [&] { return waiting.load() == 40; });
-    EXPECT_GE(open_descriptors(), before + 40 - platform::doorbell_pool::most_idle);
+    EXPECT_GE(open_descriptors(), before + 40 - platform::doorbell_pool::max_idle);
     all.store(true);
     threads.join();
-    EXPECT_LE(open_descriptors(), before + most_idle_descriptors);
+    EXPECT_LE(open_descriptors(), before + max_idle_descriptors);
 }
 
 TYPED_TEST(EveryPoller, DoorbellsOfManyDestroyedSetsAreClosed) {
@@ -158,7 +158,7 @@ TYPED_TEST(EveryPoller, DoorbellsOfManyDestroyedSetsAreClosed) {
         }
         EXPECT_GE(open_descriptors(), before + 40);
     }
-    EXPECT_LE(open_descriptors(), before + most_idle_descriptors);
+    EXPECT_LE(open_descriptors(), before + max_idle_descriptors);
 }
 
 // Rings that come late, while their doorbell is closed or is open again for somebody else.
@@ -303,8 +303,8 @@ TEST(DoorbellPool, FindsDoorbellsByNumberAfterAnyNumberOfForks) {
     static platform::doorbell_pool pool;
     const auto make = [](int (&ends)[2]) { return pipe(ends) == 0 ? 0 : errno; };
     doorbell_id before = no_doorbell;
-    for (doorbell_id forks = 0; forks != platform::doorbell_pool::most_forks + 3; ++forks) {
-        if (forks % 10'000 == 0 || forks + 3 >= platform::doorbell_pool::most_forks) {
+    for (doorbell_id forks = 0; forks != platform::doorbell_pool::max_forks + 3; ++forks) {
+        if (forks % 10'000 == 0 || forks + 3 >= platform::doorbell_pool::max_forks) {
             const auto made = pool.acquire(make);
             ASSERT_EQ(made.error, 0);
             EXPECT_NE(made.id, no_doorbell);

@@ -74,8 +74,8 @@ TYPED_TEST(ForkDuringWaitAll, LeavesAnEventThatASetAndAViewCanTake) {
     EXPECT_EQ(found[0].tag, 3u);
     EXPECT_EQ(in_set.event.is_set(), stays_set<TypeParam>);
     left_behind<TypeParam> viewed;
-    tocsin::pollable view(viewed.event);
-    EXPECT_TRUE(view.try_wait());
+    tocsin::pollable watched(viewed.event);
+    EXPECT_TRUE(watched.try_wait());
 }
 
 TEST(ForkDuringWaitAllOf, ASemaphoreLeavesItsPermitToASet) {

@@ -166,7 +166,7 @@ TEST_P(LookHistory, NeverLooksLongerThanItsBound) {
     both.begin_asleep();
     both.trip(100'000);
     const nanoseconds slower = std::max(GetParam().wake, GetParam().other_wake);
-    const nanoseconds bound = std::min(look_history::most_look, look_history::wake_multiple * slower);
+    const nanoseconds bound = std::min(look_history::max_look, look_history::wake_multiple * slower);
     EXPECT_LE(both.first().longest(), std::max(bound, look_history::short_look));
     EXPECT_LE(both.second().longest(), std::max(bound, look_history::short_look));
 }
@@ -178,7 +178,7 @@ TEST(LookHistoryBound, HoldsWhateverWakingHasTaken) {
         for (int i = 0; i != 100; ++i) known.note_wake(took);
         for (int i = 0; i != 10'000; ++i) {
             const auto advice = known.begin_wait();
-            ASSERT_LE(advice.look, look_history::most_look);
+            ASSERT_LE(advice.look, look_history::max_look);
             if (advice.look != 0) known.end_look(advice, i % 3 == 0, advice.look);
         }
     }
@@ -354,7 +354,7 @@ TEST(LookHistoryBurst, BeginsWithTheLongestLookIfWakingIsAssumed) {
         known.end_look(advice, false, advice.look);
     }
     EXPECT_TRUE(advice.is_long);
-    EXPECT_GT(advice.look, look_history::most_look - 100) << "but for the unit of 64 ns";
+    EXPECT_GT(advice.look, look_history::max_look - 100) << "but for the unit of 64 ns";
     known.note_wake(1'000);
     const nanoseconds measured = known.long_look();
     known.assume_wake();

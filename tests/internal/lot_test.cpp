@@ -132,12 +132,12 @@ protected:
         return any;
     }
 
-    static std::size_t take(const wait_key& key, std::size_t most) {
+    static std::size_t take(const wait_key& key, std::size_t max) {
         std::size_t taken = 99;
         release_list freed;
         {
             locked_queue queue(key);
-            freed = queue.take(most, taken);
+            freed = queue.take(max, taken);
         }
         EXPECT_EQ(freed.empty(), taken == 0);
         freed.wake();
@@ -508,9 +508,9 @@ TEST_F(Lot, AgreesWithAListForEachKey) {
                 break;
             }
             default: {
-                const auto most = random.below(5);
-                const auto expected = std::min<std::size_t>(most, list.size());
-                ASSERT_EQ(take(keys[which], most), expected);
+                const auto max = random.below(5);
+                const auto expected = std::min<std::size_t>(max, list.size());
+                ASSERT_EQ(take(keys[which], max), expected);
                 for (std::size_t i = 0; i < expected; ++i) ASSERT_TRUE(list[i]->finish_if_released());
                 list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(expected));
             }

@@ -168,14 +168,14 @@ TEST(OutOfMemory, AWaitForManyThatThrowsTakesNothing) {
 
 TEST(OutOfMemory, AViewThatCannotBeMadeLeavesTheEventAlone) {
     auto_reset_event event;
-    std::optional<tocsin::pollable> view;
-    with_ever_more_memory([&] { view.emplace(event); },
+    std::optional<tocsin::pollable> watched;
+    with_ever_more_memory([&] { watched.emplace(event); },
                           [&] {
                               event.set();
                               EXPECT_TRUE(event.try_wait());
                           });
     event.set();
-    EXPECT_TRUE(view->try_wait());
+    EXPECT_TRUE(watched->try_wait());
 }
 
 // After the first report the watchdog looks again, and finds no memory at one step or another of that look. It must not

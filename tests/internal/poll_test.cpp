@@ -172,10 +172,10 @@ TYPED_TEST(EveryPoller, TakesAnyNumberOfDescriptors) {
     const both_ends idle = make_pipe();
     const both_ends full = make_pipe();
     full.put();
-    const std::size_t most = std::min<std::size_t>(raise_descriptor_limit(), 10'000) - 2;
+    const std::size_t max = std::min<std::size_t>(raise_descriptor_limit(), 10'000) - 2;
     for (const std::size_t count :
          {platform::polled_without_allocation, platform::polled_without_allocation + 1,
-          std::min<std::size_t>(2'000, most), most}) {
+          std::min<std::size_t>(2'000, max), max}) {
         std::vector<poll_entry> all(count, poll_entry{idle.read, readiness::readable});
         EXPECT_TRUE(TypeParam::poll(all, no_doorbell, 0s).timed_out);
         all.back().descriptor = full.read;

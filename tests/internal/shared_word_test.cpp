@@ -37,11 +37,11 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::wait_status;
 using tocsin::core::locked_queue;
+using tocsin::core::node_list;
 using tocsin::core::release_list;
 using tocsin::core::shared_word;
 using tocsin::core::wait_key;
 using tocsin::core::wait_kind;
-using tocsin::core::wait_list;
 using tocsin::core::wait_node;
 using tocsin::core::waiter;
 using kind = wait_node::kind;
@@ -279,8 +279,8 @@ TEST(SharedWord, AListBeginsWithADelegateAndItsSharers) {
         list.append(*nodes.back());
     }
     std::string order;
-    const wait_list all = list.take_nodes();
-    for (const wait_node* each = all.first(); each != nullptr; each = wait_list::next(*each)) {
+    const node_list all = list.take_nodes();
+    for (const wait_node* each = all.first(); each != nullptr; each = node_list::next(*each)) {
         for (const auto& [letter, what] : kinds)
             if (each->what == what) order += letter;
     }

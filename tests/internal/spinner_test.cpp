@@ -195,12 +195,12 @@ TEST(WaitsForLatches, LearnForTheirThread) {
 }
 
 // Lets a queued thread hand its permit on at once, until threads yield before they queue. (A thread that loses its
-// processor within the turn makes the turn too long.)
-void teach_brief_turns(const wait_key& semaphore, const tocsin::detail::wait_options& options) {
+// processor within the use makes the use too long.)
+void teach_brief_uses(const wait_key& semaphore, const tocsin::detail::wait_options& options) {
     support::until("threads yield before they queue", [&] {
         const spinner looking(semaphore, options);
-        looking.begin_turn();
-        spinner::end_turn(semaphore);
+        looking.begin_use();
+        spinner::end_use(semaphore);
         spinner next(semaphore, options);
         bool yielded = false;
         (void)next.yield_before_parking([&] { return yielded = true; });
@@ -217,12 +217,11 @@ TEST(WaitsForPermits, LookOnceTheyAreQueuedIfTheyHaveYieldedBefore) {
     {
         spinner looking(semaphore, options);
         int looks = 0;
-        EXPECT_FALSE(looking.yield_before_parking([] { return true; }))
-            << "nothing says that turns are brief";
+        EXPECT_FALSE(looking.yield_before_parking([] { return true; })) << "nothing says that uses are brief";
         EXPECT_TRUE(looking.before_parking([&] { return ++looks != 0; })) << "a new history has some credit";
         EXPECT_EQ(looks, 1);
     }
-    teach_brief_turns(semaphore, options);
+    teach_brief_uses(semaphore, options);
     spinner looking(semaphore, options);
     EXPECT_FALSE(looking.yield_before_parking([] { return false; }));
     EXPECT_FALSE(looking.before_parking([] { return true; }));

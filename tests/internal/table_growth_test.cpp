@@ -75,7 +75,7 @@ TEST(TableGrowth, HasMostSlotsAfterOneCallIfTheThreadsAreMany) {
     table_growth growth;
     kernel here{.running = 4'000'000};
     look(growth, here);
-    EXPECT_EQ(here.has, table_growth::most_slots);
+    EXPECT_EQ(here.has, table_growth::max_slots);
     look(growth, here);
     EXPECT_EQ(here.sets, 1);
     const int asked = here.asked;

@@ -14,9 +14,9 @@ namespace {
 
 // The descriptors of a run, by number: which are open, and which way each was struck last.
 struct descriptors {
-    static constexpr int most = 8;
-    bool is_open[most];
-    tocsin::model::atomic<std::uint32_t> struck[most];
+    static constexpr int max = 8;
+    bool is_open[max];
+    tocsin::model::atomic<std::uint32_t> struck[max];
 };
 constinit descriptors system_descriptors{};
 

@@ -497,7 +497,7 @@ public:
 private:
     core::futex_lock mutex_;  // sleeps at once
     plain<bool> open_{false};
-    waiting_list waiting_;
+    entry_list waiting_;
 };
 
 MODEL_TEST(custom_model, WorksInAWaitForAny, holds_within, 2) {
@@ -575,7 +575,7 @@ private:
 
     core::futex_lock mutex_;  // sleeps at once
     plain<int> tokens_{0};
-    waiting_list waiting_;
+    entry_list waiting_;
 };
 
 MODEL_TEST(custom_model, ATokenIsTakenOrLeft, holds_within, 2) {

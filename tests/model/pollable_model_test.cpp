@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An event as a descriptor, in every interleaving of small programs: a thread that sleeps until the descriptor is
-// readable overlooks nothing, and no thread touches a view that is gone. Proof P12 in docs/proofs.md.
+// readable overlooks nothing, and no thread touches a pollable that is gone. Proof P12 in docs/proofs.md.
 #include "support/library_model.hpp"
 
 #include <memory>
@@ -16,10 +16,10 @@ constexpr auto relaxed = std::memory_order_relaxed;
 
 // A loop that runs until it has been told of the last reason. If it reports only changes, it calls try_wait() until
 // there is nothing to take.
-void loop(pollable& view, const atomic<int>& given, int last, reports which) {
+void loop(pollable& watched, const atomic<int>& given, int last, reports which) {
     for (int seen = 0; seen != last;) {
         sleep_until_raised(which);
-        while (view.try_wait()) {
+        while (watched.try_wait()) {
             seen = given.load(relaxed);
             if (which == reports::levels) break;
         }
@@ -30,7 +30,7 @@ TEST(pollable_model, NoSetIsOverlooked) {
     for (const reports which : {reports::levels, reports::changes}) {
         holds_within(2, [which](run& r) {
             auto_reset_event event;
-            pollable view(event);
+            pollable watched(event);
             atomic<int> given{0};
             r.spawn("setter", [&] {
                 for (int reason = 1; reason <= 3; ++reason) {
@@ -38,7 +38,7 @@ TEST(pollable_model, NoSetIsOverlooked) {
                     event.set();
                 }
             });
-            r.spawn("loop", [&] { loop(view, given, 3, which); });
+            r.spawn("loop", [&] { loop(watched, given, 3, which); });
             r.join_all();
         });
     }
@@ -47,7 +47,7 @@ TEST(pollable_model, NoSetIsOverlooked) {
 // Two setters may both be about to raise the flag. A thread that takes the token in between gives the token back.
 MODEL_TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake, holds_within, 2) {
     auto_reset_event event;
-    pollable view(event);
+    pollable watched(event);
     atomic<int> given{0};
     r.spawn("setter", [&] {
         given.store(1, relaxed);
@@ -58,33 +58,33 @@ MODEL_TEST(pollable_model, NoSetIsOverlookedBesideOthersThatSetAndTake, holds_wi
         if (event.try_wait()) event.set();
     });
     r.spawn("loop", [&] {
-        const bool seen = view.try_wait() && given.load(relaxed) == 1;
-        if (!seen) loop(view, given, 1, reports::levels);
+        const bool seen = watched.try_wait() && given.load(relaxed) == 1;
+        if (!seen) loop(watched, given, 1, reports::levels);
     });
     r.join_all();
 }
 
 MODEL_TEST(pollable_model, AViewMayGoWhileItsEventIsSet, holds_within, 2) {
     auto_reset_event event;
-    auto view = std::make_unique<pollable>(event);
+    auto watched = std::make_unique<pollable>(event);
     for (const char* name : {"setter 1", "setter 2"}) r.spawn(name, [&] { event.set(); });
     r.spawn("owner", [&] {
-        (void)view->try_wait();
-        view.reset();
+        (void)watched->try_wait();
+        watched.reset();
     });
     r.join_all();
     (void)event.try_wait();
 }
 
-// The owner of the list destroys the view before it wakes those in the list.
+// The owner of the list destroys the pollable before it wakes those in the list.
 MODEL_TEST(pollable_model, AViewMayGoBeforeTheWakeOfAList, holds_within, 2) {
     auto_reset_event event;
-    auto view = std::make_unique<pollable>(event);
+    auto watched = std::make_unique<pollable>(event);
     r.spawn("waiter", [&] { event.wait(sleep_at_once); });
     r.spawn("setter", [&] {
         wake_list freed;
         event.set(freed);
-        view.reset();
+        watched.reset();
         freed.wake();
     });
     r.join_all();

@@ -18,13 +18,13 @@ using model::run;
 struct locked_data {
     explicit locked_data(std::uint32_t slots = 2) : in_use(slots) {}
 
-    detail::shared_view view() { return {object.header, object.slots, in_use, detail::shared_kind::lock}; }
+    detail::shared_parts parts() { return {object.header, object.slots, in_use, detail::shared_kind::lock}; }
     lock_status acquire(const deadline& until = deadline::never(),
                         shared_lock_call how = shared_lock_call::wait) {
-        return detail::shared_lock_acquire(view(), until, nullptr, how);
+        return detail::shared_lock_acquire(parts(), until, nullptr, how);
     }
-    void repair() { detail::shared_lock_repaired(view()); }
-    void release() { detail::shared_lock_release(view()); }
+    void repair() { detail::shared_lock_repaired(parts()); }
+    void release() { detail::shared_lock_release(parts()); }
 
     // What is locked: two values that are equal while nobody holds the lock. A killed holder leaves them unequal.
     void work() {

@@ -23,7 +23,7 @@ constexpr int waker = 1, keeper = 2;
 
 // Tokens that a process waits for with the threads of the library, which the first source starts.
 struct kept_tokens : tokens {
-    explicit kept_tokens(std::uint32_t most = 3) : tokens(most) { (void)itself(); }
+    explicit kept_tokens(std::uint32_t max = 3) : tokens(max) { (void)itself(); }
 
     source itself() { return detail::shared_source(object.header, kind); }
 
@@ -74,7 +74,7 @@ struct last_source {
     }
     void delist(wait_entry& entry) noexcept { waits.remove(entry); }
 
-    waiting_list waits;
+    entry_list waits;
     bool enlisted = false;
 };
 

@@ -170,7 +170,7 @@ MODEL_TEST(shared_token_model, AWaitInADeadSlotTakesTheTokenThere, holds_always_
 MODEL_TEST(shared_token_model, AReleaseOfSeveralMayBeKilled, holds_when_drawn_and_settles) {
     tokens permits(5);
     bool killed = false;
-    const auto victim = r.spawn("victim", [&] { detail::shared_permit_release(permits.view(), 2); });
+    const auto victim = r.spawn("victim", [&] { detail::shared_permit_release(permits.parts(), 2); });
     for (const char* name : {"one", "two"}) r.spawn(name, [&] { permits.wait(); });
     may_be_killed(r, victim, killed);
     const int here = when_settled(permits);

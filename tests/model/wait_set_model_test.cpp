@@ -19,14 +19,14 @@ int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
 struct tally {
     int of[2] = {0, 0};
 
-    void wait(wait_set& set, std::size_t most = 2) { count(set.wait({.spin = sleep_at_once}, items(most))); }
+    void wait(wait_set& set, std::size_t max = 2) { count(set.wait({.spin = sleep_at_once}, items(max))); }
     void wait_some_time(wait_set& set) {
         count(set.wait({.until = some_time(), .spin = sleep_at_once}, items(2)));
     }
     int all() const { return of[0] + of[1]; }
 
 private:
-    std::span<ready_item> items(std::size_t most) { return std::span(found_).first(most); }
+    std::span<ready_item> items(std::size_t max) { return std::span(found_).first(max); }
     void count(const set_result& result) {
         for (std::size_t i = 0; i != result.count; ++i) ++of[found_[i].tag];
     }

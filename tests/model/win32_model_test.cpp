@@ -398,9 +398,7 @@ MODEL_TEST(win32_model, AReaderDoesNotPassAWaitingWriter, holds, 2) {
 }
 
 // The word when a thread sleeps for which the lock was passed as often as it may be, except `left` times.
-std::uint32_t passed_over(std::uint32_t left) {
-    return (shared_lock::most_passes - left) * shared_lock::pass;
-}
+std::uint32_t passed_over(std::uint32_t left) { return (shared_lock::max_passes - left) * shared_lock::pass; }
 
 // A waiter sleeps. The holder frees the lock, takes it again and frees it, until it would pass the waiter too often.
 MODEL_TEST(win32_model, ASharedLockIsLeftToAWaiterThatWasPassedOften, holds, 2) {

@@ -7,7 +7,7 @@
 namespace soak {
 namespace {
 
-constexpr std::size_t most = 20;  // a defect that shows once may show a million times
+constexpr std::size_t max = 20;  // a defect that shows once may show a million times
 std::mutex mutex;
 std::vector<std::string> all;
 
@@ -15,7 +15,7 @@ std::vector<std::string> all;
 
 void complain(const std::string& what) {
     const std::lock_guard lock(mutex);
-    if (all.size() == most) return;
+    if (all.size() == max) return;
     all.push_back(what);
     std::fprintf(stderr, "FAILED: %s\n", what.c_str());
 }

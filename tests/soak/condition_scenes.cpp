@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    static constexpr long most = 3;
+    static constexpr long max = 3;
 
     void take(worker& self, stop_cord& mine) {
         while (!self.is_over()) {
@@ -116,7 +116,7 @@ private:
         while (!self.is_over()) {
             {
                 std::unique_lock lock(lock_);
-                self.timed([&] { return room_.wait(lock, [&] { return jobs_ < most || over_; }), true; });
+                self.timed([&] { return room_.wait(lock, [&] { return jobs_ < max || over_; }), true; });
                 if (over_) return;
                 ++jobs_;
                 ++made_;

@@ -39,16 +39,16 @@ public:
 
     void check() override {
         expect(tocsin::waiting_on(&free_) == 0, "a semaphore has waiters but no threads");
-        expect(inside_.load() == 0 && free_.try_acquire(most), "a permit of a semaphore is missing");
+        expect(inside_.load() == 0 && free_.try_acquire(max), "a permit of a semaphore is missing");
         expect(!free_.try_acquire(), "a semaphore has a permit too many");
     }
 
 private:
-    static constexpr int most = 4;
+    static constexpr int max = 4;
 
     void work(worker& self, stop_cord& mine) {
         while (!self.is_over()) {
-            const int wanted = 1 + static_cast<int>(self.random.below(most));
+            const int wanted = 1 + static_cast<int>(self.random.below(max));
             const int taken = take(self, mine, wanted);
             self.done();
             if (taken == 0) {
@@ -57,7 +57,7 @@ private:
             }
             const auto number = static_cast<std::uint64_t>(taken);
             self.counts.out(number);
-            expect(inside_.fetch_add(taken, std::memory_order_relaxed) + taken <= most,
+            expect(inside_.fetch_add(taken, std::memory_order_relaxed) + taken <= max,
                    "more permits are out than a semaphore has");
             if (self.random.one_in(4)) support::jitter(self.random);
             inside_.fetch_sub(taken, std::memory_order_relaxed);
@@ -103,7 +103,7 @@ private:
     }
 
     std::deque<stop_cord> cords_;
-    tocsin::counting_semaphore<most> free_{most};
+    tocsin::counting_semaphore<max> free_{max};
     tocsin::auto_reset_event never_set_;
     tocsin::manual_reset_event always_set_{true};
     std::atomic<int> inside_{0};

@@ -46,7 +46,7 @@ public:
 private:
     std::mutex mutex_;
     int left_;
-    tocsin::waiting_list waiting_;
+    tocsin::entry_list waiting_;
 };
 
 class semaphore {
@@ -113,7 +113,7 @@ private:
     std::mutex mutex_;
     int tokens_ = 0;
     std::size_t enlisted_ = 0;
-    tocsin::waiting_list waiting_;
+    tocsin::entry_list waiting_;
 };
 
 }  // namespace support

@@ -213,9 +213,9 @@ TYPED_TEST(EveryWidth, WakesReturnHowManyTheyReleased) {
 }
 
 TYPED_TEST(EveryWidth, AHugeCountWakesAllThatWait) {
-    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
     constexpr std::size_t half = std::size_t{1} << std::numeric_limits<std::size_t>::digits / 2;
-    for (const std::size_t count : {most, most - 1, std::size_t{1} << 31, half, half + 1,
+    for (const std::size_t count : {max, max - 1, std::size_t{1} << 31, half, half + 1,
                                     std::size_t{std::numeric_limits<int>::max()} + 2}) {
         std::atomic<TypeParam> word{0};
         thread_group threads;

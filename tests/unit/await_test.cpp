@@ -658,7 +658,7 @@ TEST(AwaitExecutor, SixteenCallsNestAndTheNextIsMadeWhenTheInnermostCoroutineEnd
         std::vector<std::size_t> ended;
     };
     constexpr std::size_t count = 40;
-    constexpr std::size_t most = 16;
+    constexpr std::size_t max = 16;
     nesting seen;
     dispatching executor;
     std::vector<auto_reset_event> events(count + 1);
@@ -675,13 +675,13 @@ TEST(AwaitExecutor, SixteenCallsNestAndTheNextIsMadeWhenTheInnermostCoroutineEnd
     }
     events[0].set();
     EXPECT_TRUE(events[count].is_set());
-    EXPECT_EQ(seen.deepest, static_cast<int>(most));
+    EXPECT_EQ(seen.deepest, static_cast<int>(max));
     ASSERT_EQ(seen.begun.size(), count);
     ASSERT_EQ(seen.ended.size(), count);
     for (std::size_t i = 0; i != count; ++i) EXPECT_EQ(seen.begun[i], i);
     // The sixteenth, and each one after it, runs where the one before it has ended. Then the outer fifteen end.
-    for (std::size_t i = 0; i != count - most + 1; ++i) EXPECT_EQ(seen.ended[i], i + most - 1);
-    for (std::size_t i = 0; i != most - 1; ++i) EXPECT_EQ(seen.ended[count - 1 - i], i);
+    for (std::size_t i = 0; i != count - max + 1; ++i) EXPECT_EQ(seen.ended[i], i + max - 1);
+    for (std::size_t i = 0; i != max - 1; ++i) EXPECT_EQ(seen.ended[count - 1 - i], i);
 }
 
 // What waits at the limit for its executor may still be destroyed, by the coroutine that has released it.
@@ -882,10 +882,10 @@ TEST(AwaitDescriptor, TheSameOneForManyAndManyDestroyed) {
 // Limits the process to so few descriptors that the system refuses to poll more at once.
 class few_descriptors {
 public:
-    explicit few_descriptors(rlim_t most) {
+    explicit few_descriptors(rlim_t max) {
         EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
         rlimit few = before_;
-        few.rlim_cur = most;
+        few.rlim_cur = max;
         EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     }
     few_descriptors(const few_descriptors&) = delete;

@@ -102,10 +102,10 @@ TEST(Barrier, APhaseFollowsAnother) {
 
 TEST(Barrier, ArrivesManyTimesAtOnce) {
     barrier all(barrier<>::max());
-    auto most = all.arrive(barrier<>::max() - 2);
-    EXPECT_FALSE(all.try_wait(most));
+    auto max = all.arrive(barrier<>::max() - 2);
+    EXPECT_FALSE(all.try_wait(max));
     auto rest = all.arrive(2);
-    EXPECT_TRUE(all.try_wait(most));
+    EXPECT_TRUE(all.try_wait(max));
     EXPECT_TRUE(all.try_wait(rest));
 }
 

@@ -40,7 +40,7 @@ struct objects {
 
     int ends[2]{};
     tocsin::auto_reset_event event;
-    tocsin::pollable view{event};
+    tocsin::pollable watched{event};
     std::optional<tocsin::pollable> other_view{event};
     std::optional<tocsin::signal_source> delivered{SIGUSR1};
     tocsin::signal_source quiet{SIGUSR2};
@@ -56,7 +56,7 @@ const struct {
     bool (*make)(objects&);
 } calls[]{
     {"set() of an event with a pollable", [](objects& of) { return of.event.set(), true; }},
-    {"pollable::try_wait", [](objects& of) { return !of.view.try_wait(); }},
+    {"pollable::try_wait", [](objects& of) { return !of.watched.try_wait(); }},
     {"~pollable", [](objects& of) { return of.other_view.reset(), true; }},
     {"the delivery of a signal", [](objects&) { return pthread_kill(pthread_self(), SIGUSR2) == 0; }},
     {"signal_source::try_wait", [](objects& of) { return of.delivered->try_wait(); }},

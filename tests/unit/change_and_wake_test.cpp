@@ -26,9 +26,9 @@ using tocsin::wake_count;
 using tocsin::wake_n;
 using tocsin::wake_one;
 
-static_assert(wake_one.most == 1);
-static_assert(wake_n(3).most == 3);
-static_assert(wake_all.most == std::numeric_limits<std::size_t>::max());
+static_assert(wake_one.max == 1);
+static_assert(wake_n(3).max == 3);
+static_assert(wake_all.max == std::numeric_limits<std::size_t>::max());
 
 template <class Word>
 class EveryChange : public testing::Test {

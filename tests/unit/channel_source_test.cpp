@@ -227,8 +227,8 @@ TEST(ChannelInWaitAny, BesideATimerAndADescriptor) {
     channel<int> numbers(1);
     auto receiving = numbers.receiving();
     auto_reset_event event;
-    const tocsin::pollable view(event);
-    const auto readable = tocsin::readable(view.descriptor());
+    const tocsin::pollable watched(event);
+    const auto readable = tocsin::readable(watched.descriptor());
     EXPECT_EQ(wait_any(tocsin::after(2ms), readable, receiving).index, 0u);
     thread_group threads;
     threads.start([&] {

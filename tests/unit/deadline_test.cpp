@@ -26,7 +26,7 @@ using support::hand_clock;
 using support::slow_clock;
 using tocsin::deadline;
 
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max = std::numeric_limits<std::int64_t>::max();
 
 // A deadline from a duration, as the steady time point that it means.
 template <class Rep, class Period>
@@ -51,7 +51,7 @@ TEST(Deadline, OfNeverNeverPasses) {
     constexpr deadline never = deadline::never();
     EXPECT_TRUE(never.is_never());
     EXPECT_FALSE(never.has_passed());
-    EXPECT_EQ(never.remaining(), most);
+    EXPECT_EQ(never.remaining(), max);
     EXPECT_EQ(never.which(), deadline::clock::never);
 }
 
@@ -66,7 +66,7 @@ TEST(Deadline, OfAMaximalDurationOrTimePointIsNever) {
           deadline(std::chrono::sys_days{std::chrono::year{9999} / 12 / 31})}) {
         EXPECT_TRUE(each.is_never());
         EXPECT_FALSE(each.has_passed());
-        EXPECT_EQ(each.remaining(), most);
+        EXPECT_EQ(each.remaining(), max);
     }
     const auto at = hand_clock::time_point::max();
     EXPECT_TRUE(deadline(at).is_never());
@@ -195,7 +195,7 @@ TEST(Deadline, OfAnotherClockSaturates) {
     hand_clock::set(-std::numeric_limits<std::int64_t>::max() / 4);
     const hand_clock::time_point at(hand_clock::duration(std::numeric_limits<std::int64_t>::max() / 4));
     const deadline until = at;
-    EXPECT_EQ(until.remaining(), most);
+    EXPECT_EQ(until.remaining(), max);
     EXPECT_FALSE(until.has_passed());
     hand_clock::set(0);
 }
@@ -214,14 +214,14 @@ static_assert(support::is_clock<late_clock>);
 TEST(Deadline, OfAnotherClockSaturatesWhereTheDifferenceDoesNotFit) {
     const late_clock::time_point far(late_clock::duration::max() - 1h);
     const deadline until = far;
-    EXPECT_EQ(until.remaining(), most);
+    EXPECT_EQ(until.remaining(), max);
     EXPECT_FALSE(until.has_passed());
 }
 
 TEST(Deadline, OfAnotherClockSaturatesWhereTheClocksTypeIsTooSmall) {
     using seconds = std::chrono::time_point<late_clock, std::chrono::seconds>;
     const seconds far(std::chrono::seconds(20'000'000'000));
-    EXPECT_EQ(deadline(far).remaining(), most);
+    EXPECT_EQ(deadline(far).remaining(), max);
     EXPECT_FALSE(deadline(far).has_passed());
     const seconds long_ago(std::chrono::seconds(-20'000'000'000));
     EXPECT_TRUE(deadline(long_ago).has_passed());
@@ -272,7 +272,7 @@ TEST(Deadline, OfAnotherClockMayBeAFractionAndNotANumber) {
     }
     const auto infinite = at(HUGE_VAL), far = at(1e300), soon = at(std::nextafter(0.1, 1.0));
     EXPECT_TRUE(deadline(infinite).is_never());
-    EXPECT_EQ(deadline(far).remaining(), most);
+    EXPECT_EQ(deadline(far).remaining(), max);
     EXPECT_EQ(deadline(soon).remaining(), 1);
     EXPECT_FALSE(deadline(soon).has_passed());
 }

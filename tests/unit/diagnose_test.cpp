@@ -310,7 +310,7 @@ struct unlabelled {
     }
     void delist(tocsin::wait_entry& entry) noexcept { waiting.remove(entry); }
 
-    tocsin::waiting_list waiting;
+    tocsin::entry_list waiting;
 };
 struct labelled : unlabelled {
     tocsin::source_label label() const noexcept { return {"printer", "tray"}; }

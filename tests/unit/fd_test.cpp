@@ -348,7 +348,7 @@ TEST(Descriptor, ThatIsReadyAtTheStartComesBeforeWhatIsBehindIt) {
         }
         void delist(tocsin::wait_entry& entry) noexcept { waiting.remove(entry); }
         bool there = true;
-        tocsin::waiting_list waiting;
+        tocsin::entry_list waiting;
     };
     connected pair;
     pair.write_byte();

@@ -25,7 +25,7 @@ namespace {
 using support::thread_group;
 
 constexpr int threads = 320;  // more than 16 for each of the 16 slots of a small machine
-constexpr int most_usual = 16;
+constexpr int max_usual = 16;
 
 long slots() { return prctl(78, 2UL, 0UL, 0UL, 0UL); }
 
@@ -58,7 +58,7 @@ protected:
             thread_group one;
             one.start("a thread", [] {});
             one.join();
-            return slots() > 0 && slots() <= most_usual ? 0 : 1;
+            return slots() > 0 && slots() <= max_usual ? 0 : 1;
         });
         if (!small.empty()) GTEST_SKIP() << "the kernel has no small table for each process";
     }
@@ -74,7 +74,7 @@ TEST_F(FutexTable, StaysWhereTheProgramForbidsGrowth) {
                       tocsin::set_futex_table_growth(false);
                       return !tocsin::futex_table_growth();
                   },
-                  [] { return slots() <= most_usual; }),
+                  [] { return slots() <= max_usual; }),
               "");
 }
 

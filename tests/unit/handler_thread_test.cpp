@@ -281,7 +281,7 @@ TEST(HandlerThread, ItsEndIsASourceOfEveryWait) {
     for (int i = 0; i != 100; ++i) handler.post([&] { ++ran; });
     tocsin::wait_set set;
     set.add(handler.ended(), 7);
-    const tocsin::pollable view(handler.ended());
+    const tocsin::pollable watched(handler.ended());
     manual_reset_event resumed;
     const task waiting = [](handler_thread& of, manual_reset_event& done) -> task {
         co_await tocsin::async_wait(of.ended());

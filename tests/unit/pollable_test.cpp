@@ -32,78 +32,78 @@ using tocsin::auto_reset_event;
 using tocsin::manual_reset_event;
 using tocsin::pollable;
 
-bool is_readable(const pollable& view, int milliseconds = 0) {
-    pollfd polled{view.descriptor(), POLLIN, 0};
+bool is_readable(const pollable& watched, int milliseconds = 0) {
+    pollfd polled{watched.descriptor(), POLLIN, 0};
     return poll(&polled, 1, milliseconds) == 1;
 }
 
 TEST(Pollable, IsReadableWhenTheEventIsSet) {
     auto_reset_event event;
-    pollable view(event);
-    EXPECT_FALSE(is_readable(view));
-    EXPECT_FALSE(view.try_wait());
+    pollable watched(event);
+    EXPECT_FALSE(is_readable(watched));
+    EXPECT_FALSE(watched.try_wait());
     for (int round = 0; round != 3; ++round) {
         event.set();
-        EXPECT_TRUE(is_readable(view));
-        EXPECT_TRUE(view.try_wait());
-        EXPECT_FALSE(view.try_wait());
-        EXPECT_FALSE(is_readable(view));
+        EXPECT_TRUE(is_readable(watched));
+        EXPECT_TRUE(watched.try_wait());
+        EXPECT_FALSE(watched.try_wait());
+        EXPECT_FALSE(is_readable(watched));
     }
 }
 
 TEST(Pollable, IsReadableAtOnceIfItWasSetBefore) {
     auto_reset_event event(true);
-    pollable view(event);
-    EXPECT_TRUE(is_readable(view));
-    EXPECT_TRUE(view.try_wait());
+    pollable watched(event);
+    EXPECT_TRUE(is_readable(watched));
+    EXPECT_TRUE(watched.try_wait());
 }
 
 TEST(Pollable, AManualEventStaysReadableUntilItIsReset) {
     manual_reset_event gate;
-    pollable view(gate);
+    pollable watched(gate);
     gate.set();
-    EXPECT_TRUE(view.try_wait());
-    EXPECT_TRUE(view.try_wait());
-    EXPECT_TRUE(is_readable(view));
+    EXPECT_TRUE(watched.try_wait());
+    EXPECT_TRUE(watched.try_wait());
+    EXPECT_TRUE(is_readable(watched));
     gate.reset();
-    EXPECT_FALSE(view.try_wait());
-    EXPECT_FALSE(is_readable(view));
+    EXPECT_FALSE(watched.try_wait());
+    EXPECT_FALSE(is_readable(watched));
     gate.set();
-    EXPECT_TRUE(is_readable(view));
+    EXPECT_TRUE(is_readable(watched));
 }
 
 TEST(Pollable, ManySetsAreOne) {
     auto_reset_event event;
-    pollable view(event);
+    pollable watched(event);
     for (int i = 0; i != 1000; ++i) event.set();
-    EXPECT_TRUE(view.try_wait());
-    EXPECT_FALSE(view.try_wait());
-    EXPECT_FALSE(is_readable(view));
+    EXPECT_TRUE(watched.try_wait());
+    EXPECT_FALSE(watched.try_wait());
+    EXPECT_FALSE(is_readable(watched));
 }
 
 TEST(Pollable, KeepsNobodyFromWaiting) {
     auto_reset_event event;
-    pollable view(event);
+    pollable watched(event);
     thread_group other;
     other.start([&] { event.wait(tocsin::spin_policy::none()); });
     until_parked(&event, 1);
     event.set();
     other.join();
-    EXPECT_FALSE(view.try_wait()) << "another thread took it";
-    EXPECT_FALSE(is_readable(view));
+    EXPECT_FALSE(watched.try_wait()) << "another thread took it";
+    EXPECT_FALSE(is_readable(watched));
     event.set();
-    EXPECT_TRUE(is_readable(view));
+    EXPECT_TRUE(is_readable(watched));
     EXPECT_EQ(tocsin::wait_any(event).index, 0u);
 }
 
 TEST(Pollable, IsReadableAfterASetIntoAList) {
     auto_reset_event event;
-    auto view = std::make_unique<pollable>(event);
+    auto watched = std::make_unique<pollable>(event);
     tocsin::wake_list freed;
     event.set(freed);
-    EXPECT_TRUE(freed.empty()) << "a view is no wait";
-    EXPECT_TRUE(is_readable(*view));
-    view.reset();
+    EXPECT_TRUE(freed.empty()) << "a pollable is no wait";
+    EXPECT_TRUE(is_readable(*watched));
+    watched.reset();
 }
 
 TEST(Pollable, SeveralViewsAndASetOfOneEvent) {
@@ -125,20 +125,20 @@ TEST(Pollable, SeveralViewsAndASetOfOneEvent) {
 
 TEST(Pollable, ItsEventMayBeDestroyedAfterIt) {
     auto event = std::make_unique<auto_reset_event>();
-    auto view = std::make_unique<pollable>(*event);
+    auto watched = std::make_unique<pollable>(*event);
     event->set();
-    view.reset();
+    watched.reset();
     EXPECT_TRUE(event->try_wait());
     event.reset();
 }
 
 TEST(Pollable, WakesAThreadThatPolls) {
     auto_reset_event event;
-    pollable view(event);
+    pollable watched(event);
     thread_group threads;
     threads.start([&] {
-        EXPECT_TRUE(is_readable(view, -1));
-        EXPECT_TRUE(view.try_wait());
+        EXPECT_TRUE(is_readable(watched, -1));
+        EXPECT_TRUE(watched.try_wait());
     });
     threads.until_asleep(0);
     event.set();
@@ -146,14 +146,14 @@ TEST(Pollable, WakesAThreadThatPolls) {
 
 TEST(Pollable, ALatchIsReadableFromItsLastCountOn) {
     tocsin::latch done(2);
-    pollable view(done);
+    pollable watched(done);
     done.count_down();
-    EXPECT_FALSE(is_readable(view));
-    EXPECT_FALSE(view.try_wait());
+    EXPECT_FALSE(is_readable(watched));
+    EXPECT_FALSE(watched.try_wait());
     done.count_down();
-    EXPECT_TRUE(is_readable(view));
-    EXPECT_TRUE(view.try_wait());
-    EXPECT_TRUE(view.try_wait());
+    EXPECT_TRUE(is_readable(watched));
+    EXPECT_TRUE(watched.try_wait());
+    EXPECT_TRUE(watched.try_wait());
 }
 
 TEST(Pollable, OnlyEventsCanBeLookedAt) { EXPECT_THROW(pollable(tocsin::after(1s)), std::invalid_argument); }
@@ -167,7 +167,7 @@ TEST(Pollable, SaysWhenThereIsNoDescriptorLeft) {
                   setrlimit(RLIMIT_NOFILE, &none);
                   auto_reset_event event;
                   try {
-                      const pollable view(event);
+                      const pollable watched(event);
                   } catch (const std::system_error& error) {
                       setrlimit(RLIMIT_NOFILE, &usual);
                       event.set();
@@ -187,7 +187,7 @@ TEST(Pollable, ClosesAllThatItOpened) {
     auto_reset_event event;
     const int before = open_descriptors();
     {
-        const pollable view(event);
+        const pollable watched(event);
         const pollable another(event);
         EXPECT_GE(open_descriptors(), before + 2);
     }
@@ -196,21 +196,21 @@ TEST(Pollable, ClosesAllThatItOpened) {
 
 TEST(Pollable, AForkedChildMayDestroyIt) {
     auto_reset_event event;
-    auto view = std::make_unique<pollable>(event);
+    auto watched = std::make_unique<pollable>(event);
     EXPECT_EQ(support::ending_of_child([&] {
-                  view.reset();
+                  watched.reset();
                   event.set();
                   return event.try_wait() ? 0 : 1;
               }),
               "");
     event.set();
-    EXPECT_TRUE(is_readable(*view));
+    EXPECT_TRUE(is_readable(*watched));
 }
 
 TEST(Pollable, OnlyTheFirstSetMakesASystemCall) {
     const auto calls = support::system_calls_of([] {
         auto_reset_event event;
-        const pollable view(event);
+        const pollable watched(event);
         event.set();
         event.set();
         (void)event.try_wait();

@@ -190,14 +190,14 @@ TEST(SemaphoreInAWaitSet, EachReportIsOnePermit) {
 
 TEST(SemaphoreInAView, ThePermitsAreTakenThroughIt) {
     counting_semaphore<> semaphore(0);
-    tocsin::pollable view(semaphore);
-    EXPECT_FALSE(view.try_wait());
+    tocsin::pollable watched(semaphore);
+    EXPECT_FALSE(watched.try_wait());
     semaphore.release(2);
-    EXPECT_EQ(wait_any({.until = 1s}, tocsin::readable(view.descriptor())).index, 0u);
-    EXPECT_TRUE(view.try_wait());
-    EXPECT_TRUE(view.try_wait());
-    EXPECT_FALSE(view.try_wait());
-    EXPECT_EQ(wait_any({.until = 0s}, tocsin::readable(view.descriptor())).status, wait_status::timed_out);
+    EXPECT_EQ(wait_any({.until = 1s}, tocsin::readable(watched.descriptor())).index, 0u);
+    EXPECT_TRUE(watched.try_wait());
+    EXPECT_TRUE(watched.try_wait());
+    EXPECT_FALSE(watched.try_wait());
+    EXPECT_EQ(wait_any({.until = 0s}, tocsin::readable(watched.descriptor())).status, wait_status::timed_out);
 }
 #endif
 

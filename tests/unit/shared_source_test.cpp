@@ -398,7 +398,7 @@ TEST(SharedSource, WhatCanNotBeHadIsRefused) {
     for (const tocsin::source& each :
          {tocsin::source(*event), tocsin::source(*opened), tocsin::source(*counted)}) {
         expect_refusal("no object that processes share", [&] { set.add(each, 1); });
-        expect_refusal("no object that processes share", [&] { const tocsin::pollable view(each); });
+        expect_refusal("no object that processes share", [&] { const tocsin::pollable watched(each); });
     }
     std::array<tocsin::ready_item, 1> ready;
     EXPECT_EQ(set.wait({.until = 0s}, ready).count, 0u);

@@ -467,7 +467,7 @@ TEST(SignalSource, RefusesWhatItCannotPromise) {
 
 TEST(SignalSource, SaysWhenThereAreTooMany) {
     std::vector<std::unique_ptr<signal_source>> all;
-    for (int i = 0; i != signal_source::most; ++i) all.push_back(std::make_unique<signal_source>(SIGUSR1));
+    for (int i = 0; i != signal_source::max; ++i) all.push_back(std::make_unique<signal_source>(SIGUSR1));
     EXPECT_EQ(error_of(SIGUSR2), EAGAIN);
     raise(SIGUSR1);
     for (auto& each : all) EXPECT_TRUE(each->try_wait());

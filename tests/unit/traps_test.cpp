@@ -57,8 +57,8 @@ using tocsin::wait_status;
 constexpr auto litmus_time = 1s;
 
 // Waits between a few nanoseconds and a few microseconds, so that racing threads meet at a different point each time.
-void dither(support::random_source& random, std::size_t most) {
-    for (std::size_t i = random.below(most); i > 0; --i) asm volatile("" ::: "memory");
+void dither(support::random_source& random, std::size_t max) {
+    for (std::size_t i = random.below(max); i > 0; --i) asm volatile("" ::: "memory");
 }
 
 // Cache lines that two threads write in turn. A store that follows a store to each of these lines becomes visible late,

@@ -42,8 +42,8 @@ using tocsin::wait_set;
 using tocsin::wait_status;
 
 // The tags that are ready now, sorted.
-std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t most = 64) {
-    std::vector<ready_item> items(most);
+std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t max = 64) {
+    std::vector<ready_item> items(max);
     const auto found = set.wait({.until = 0ns}, items);
     std::vector<std::uint64_t> tags;
     for (std::size_t i = 0; i != found.count; ++i) tags.push_back(items[i].tag);

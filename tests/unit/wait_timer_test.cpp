@@ -45,8 +45,8 @@ using tocsin::wait_timer;
 using tags = std::vector<std::uint64_t>;
 
 // The tags that a wait reports, in its order.
-tags found_in(wait_set& set, const tocsin::limits& how, std::size_t most = 64) {
-    std::vector<ready_item> items(most);
+tags found_in(wait_set& set, const tocsin::limits& how, std::size_t max = 64) {
+    std::vector<ready_item> items(max);
     const auto found = set.wait(how, items);
     tags reported;
     for (std::size_t i = 0; i != found.count; ++i) {
@@ -57,7 +57,7 @@ tags found_in(wait_set& set, const tocsin::limits& how, std::size_t most = 64) {
     return reported;
 }
 
-tags ready_in(wait_set& set, std::size_t most = 64) { return found_in(set, {.until = 0ns}, most); }
+tags ready_in(wait_set& set, std::size_t max = 64) { return found_in(set, {.until = 0ns}, max); }
 
 int error_of(const std::function<void()>& call) {
     try {

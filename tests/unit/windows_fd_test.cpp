@@ -390,13 +390,13 @@ TEST(WindowsAwait, ABusySocketEndsTheWaitsForItAndNoOther) {
 
 TEST(WindowsPollable, IsAHandleThatIsSetWhileTheEventMayBe) {
     auto_reset_event event;
-    tocsin::pollable view(event);
-    const HANDLE handle = reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(view.descriptor()));
+    tocsin::pollable watched(event);
+    const HANDLE handle = reinterpret_cast<HANDLE>(static_cast<std::intptr_t>(watched.descriptor()));
     EXPECT_EQ(WaitForSingleObject(handle, 0), DWORD{WAIT_TIMEOUT});
     event.set();
     EXPECT_EQ(WaitForSingleObject(handle, 1'000), DWORD{WAIT_OBJECT_0});
-    EXPECT_TRUE(view.try_wait());
-    EXPECT_FALSE(view.try_wait());
+    EXPECT_TRUE(watched.try_wait());
+    EXPECT_FALSE(watched.try_wait());
     EXPECT_EQ(WaitForSingleObject(handle, 0), DWORD{WAIT_TIMEOUT});
 }
 

@@ -66,16 +66,16 @@ FRAME = re.compile(r"\[-{10}\]|\[={10}\]|\[       OK \]|\[  PASSED  \]|\[  FAILE
 SAYS_WHAT = re.compile(r"\berror: |: Failure$|(ERROR|WARNING): \w+Sanitizer|runtime error: |(FAIL|ERROR): |Traceback|FAILED: ")
 
 
-def gist(text, most=15, widest=200):
+def gist(text, limit=15, widest=200):
     """The lines of an output that say most: its last ones, and where they are far from it, where the failure begins."""
     lines = [line for line in text.splitlines() if not FRAME.match(line)]
     passed = {name for name in re.findall(r"^\[       OK \] (\S+)", text, re.MULTILINE)}
     lines = [line for line in lines if not (line.startswith("[ RUN ") and line.split()[-1] in passed)]
     first = next((index for index, line in enumerate(lines) if SAYS_WHAT.search(line)), len(lines))
-    if first < len(lines) - most:
-        last = most // 3
-        lines = [*lines[first:first + most - last - 1], "...", *lines[-last:]]
-    return [line if len(line) <= widest else f"{line[:widest - 4]} ..." for line in lines[-most:]]
+    if first < len(lines) - limit:
+        last = limit // 3
+        lines = [*lines[first:first + limit - last - 1], "...", *lines[-last:]]
+    return [line if len(line) <= widest else f"{line[:widest - 4]} ..." for line in lines[-limit:]]
 
 
 def read_log(name):

@@ -285,18 +285,18 @@ def run(names, only=None, minutes=float("inf"), compilers=()):
     return total
 
 
-def say_gists(failures, most=12):
+def say_gists(failures, limit=12):
     """What some of these pairs of a stage and a Failure printed: the first of each stage, then the second of each."""
     seen = Counter()
     turns = []
     for name, failure in failures:
         turns.append((seen[name], name, failure))
         seen[name] += 1
-    for _, name, failure in sorted(turns, key=lambda turn: turn[0])[:most]:
+    for _, name, failure in sorted(turns, key=lambda turn: turn[0])[:limit]:
         say(f"\n{name}: {failure.name}")
         for line in gist(failure.output):
             say(f"  {line}")
-    if len(failures) > most:
-        say(f"\nand {len(failures) - most} more, whose output is in build/logs")
+    if len(failures) > limit:
+        say(f"\nand {len(failures) - limit} more, whose output is in build/logs")
     if failures:
         say("")

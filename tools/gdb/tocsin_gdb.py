@@ -24,8 +24,8 @@ VERSION = 2
 LAYOUT = """version
 table buckets bucket_size bucket_queues
 node_key node_what node_below node_thread node_since first_lock_kind all_waiter
-lists list_count list_size list_first listed_label listed_thread listed_since
-listed_polled listed_polled_count listed_members polled_size members_chains member_next member_key
+lists list_count list_size list_first diagnosed_label diagnosed_thread diagnosed_since
+diagnosed_polled diagnosed_polled_count diagnosed_members polled_size members_chains member_next member_key
 held held_in_use held_size held_bit_word held_bit_thread held_bit_number
 names name_chain_count""".split()
 KINDS = ("event", "address", "semaphore", "condition")
@@ -33,7 +33,7 @@ USES = ("event", "latch", "barrier")  # event_use: what an event is part of
 SUBSCRIBER = 5  # wait_node::kind::subscriber: a member of a wait_set, or a pollable
 EVENT_AS_LOCK = 64  # detail::event_as_lock, in place of a lock's bit: an event that is set while nobody owns a mutex
 EVENT_BITS = ((1, "set"), (2, "waited on"), (4, "being taken by a wait for all"))
-POLL = "descriptor"  # core::listed_sleep::polls: a wait that is for each descriptor that its thread polls
+POLL = "descriptor"  # core::diagnosed_sleep::polls: a wait that is for each descriptor that its thread polls
 MANY = 1_000_000  # so many steps along one list mean that the list is being changed, or was destroyed
 
 
@@ -145,18 +145,18 @@ class Library:
             for _ in range(MANY):
                 if not each:
                     break
-                kind = memory.text(memory.pointer(each + self.listed_label))
-                address = memory.pointer(each + self.listed_label + memory.word)
-                origin = (memory.number(each + self.listed_thread, 8),
-                          memory.number(each + self.listed_since, 8, signed=True))
+                kind = memory.text(memory.pointer(each + self.diagnosed_label))
+                address = memory.pointer(each + self.diagnosed_label + memory.word)
+                origin = (memory.number(each + self.diagnosed_thread, 8),
+                          memory.number(each + self.diagnosed_since, 8, signed=True))
                 if kind == POLL and not address:
-                    first = memory.pointer(each + self.listed_polled)
-                    for entry in range(memory.pointer(each + self.listed_polled_count)):
+                    first = memory.pointer(each + self.diagnosed_polled)
+                    for entry in range(memory.pointer(each + self.diagnosed_polled_count)):
                         yield Wait(kind, memory.number(first + entry * self.polled_size, 4), *origin)
                 else:
                     yield Wait(kind, address, *origin)
                 if kind == "wait_set":
-                    for name, member in self.members(memory.pointer(each + self.listed_members)):
+                    for name, member in self.members(memory.pointer(each + self.diagnosed_members)):
                         yield Wait(name, member, *origin)
                 each = memory.pointer(each)
 
@@ -693,7 +693,7 @@ class WaitEntryPrinter(Printer):
         return f"source {int(self.value['index_'])} of a wait, " + ("listed" if self.value["listed_"] else "not listed")
 
 
-class WaitingListPrinter(Printer):
+class EntryListPrinter(Printer):
     def text(self):
         entry, count = self.value["entries_"]["first_"], 0
         while entry and count < MANY:
@@ -766,7 +766,7 @@ PRINTERS = (
     (r"(send|receive)_transfer<.*>", TransferPrinter),
     (r"wait_timer", WaitTimerPrinter),
     (r"wait_entry", WaitEntryPrinter),
-    (r"waiting_list", WaitingListPrinter),
+    (r"entry_list", EntryListPrinter),
     (r"wake_list", WakeListPrinter),
     (r"stop_reference", StopReferencePrinter),
     (r"job", JobPrinter),

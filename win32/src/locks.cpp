@@ -74,7 +74,7 @@ tocsin::condition& condition_of(PCONDITION_VARIABLE from) noexcept {
 static_assert(sizeof(tocsin::condition) == sizeof(CONDITION_VARIABLE));
 static_assert(alignof(tocsin::condition) <= alignof(CONDITION_VARIABLE));
 
-constexpr DWORD most_spins = 0x00FF'FFFF;  // the other bits were flags once
+constexpr DWORD max_spins = 0x00FF'FFFF;  // the other bits were flags once
 
 // What a sleep gives up and takes back.
 struct section_lock {
@@ -118,17 +118,17 @@ BOOL InitializeCriticalSectionEx(LPCRITICAL_SECTION section, DWORD spin_count, D
     constexpr DWORD known = CRITICAL_SECTION_NO_DEBUG_INFO | RTL_CRITICAL_SECTION_FLAG_DYNAMIC_SPIN |
                             RTL_CRITICAL_SECTION_FLAG_STATIC_INIT | RTL_CRITICAL_SECTION_FLAG_RESOURCE_TYPE |
                             RTL_CRITICAL_SECTION_FLAG_FORCE_DEBUG_INFO;
-    if ((flags & ~known) != 0 || spin_count > most_spins) return fail(ERROR_INVALID_PARAMETER);
+    if ((flags & ~known) != 0 || spin_count > max_spins) return fail(ERROR_INVALID_PARAMETER);
     InitializeCriticalSection(section);
     section->SpinCount = spin_count;
     return TRUE;
 }
 BOOL InitializeCriticalSectionAndSpinCount(LPCRITICAL_SECTION section, DWORD spin_count) {
-    return InitializeCriticalSectionEx(section, spin_count & most_spins, 0);
+    return InitializeCriticalSectionEx(section, spin_count & max_spins, 0);
 }
 DWORD SetCriticalSectionSpinCount(LPCRITICAL_SECTION section, DWORD spin_count) {
     const auto before = static_cast<DWORD>(section->SpinCount);
-    section->SpinCount = spin_count & most_spins;
+    section->SpinCount = spin_count & max_spins;
     return before;
 }
 VOID EnterCriticalSection(LPCRITICAL_SECTION section) {

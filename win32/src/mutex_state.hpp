@@ -39,7 +39,7 @@ namespace tocsin::win32 {
 
 class mutex_state {
 public:
-    static constexpr std::uint32_t most = 0x7FFF'FFFF;  // how often a thread can own it
+    static constexpr std::uint32_t max = 0x7FFF'FFFF;  // how often a thread can own it
 
     explicit constexpr mutex_state() noexcept : free_(true) {}
 
@@ -57,7 +57,7 @@ public:
     }
 
     // For the owner. False: the owner can't take the mutex once more.
-    bool may_go_deeper() const noexcept { return depth_ != most; }
+    bool may_go_deeper() const noexcept { return depth_ != max; }
     void go_deeper(std::uint32_t levels = 1) noexcept { depth_ = depth_ + levels; }
     // For the owner. True: that was the last release, and the caller has to call give_up().
     bool leave() noexcept {

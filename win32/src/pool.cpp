@@ -52,13 +52,13 @@ thread_local constinit const pooled* running = nullptr;  // whose callback this 
 
 }  // namespace
 
-pool& pool::of_the_process(std::size_t most, bool keeps_threads) {
-    pool& made = *new pool(most, keeps_threads);
+pool& pool::of_the_process(std::size_t max, bool keeps_threads) {
+    pool& made = *new pool(max, keeps_threads);
     made.is_of_the_process_ = true;
     return made;
 }
 pool& pool::usual() {
-    static pool& one = of_the_process(usual_most, false);
+    static pool& one = of_the_process(usual_max, false);
     return one;
 }
 pool& pool::wait_thread() {
@@ -70,7 +70,7 @@ pool& pool::timer_thread() {
     return one;
 }
 pool& pool::persistent() {
-    static pool& one = of_the_process(usual_most, true);
+    static pool& one = of_the_process(usual_max, true);
     return one;
 }
 
@@ -101,7 +101,7 @@ void pool::post(pool_task& task, unsigned priority) noexcept {
         queues_[priority].append(task);
         ++queued_;
         work_.release();  // pool-1
-        if (idle_ >= queued_ || threads_ >= most_) return;
+        if (idle_ >= queued_ || threads_ >= max_) return;
         ++threads_;
     }
     if (start_thread()) return;
@@ -109,11 +109,11 @@ void pool::post(pool_task& task, unsigned priority) noexcept {
     --threads_;  // pool-2: there is another
 }
 
-void pool::set_most(std::size_t threads) noexcept {
+void pool::set_max(std::size_t threads) noexcept {
     const std::lock_guard held(lock_);
-    most_ = std::max<std::size_t>(threads, 1);
-    least_ = std::min(least_, most_);
-    if (threads_ > most_) work_.release(static_cast<std::ptrdiff_t>(idle_));
+    max_ = std::max<std::size_t>(threads, 1);
+    least_ = std::min(least_, max_);
+    if (threads_ > max_) work_.release(static_cast<std::ptrdiff_t>(idle_));
 }
 
 bool pool::set_least(std::size_t threads) noexcept {
@@ -121,7 +121,7 @@ bool pool::set_least(std::size_t threads) noexcept {
         {
             const std::lock_guard held(lock_);
             least_ = threads;
-            most_ = std::max(most_, least_);
+            max_ = std::max(max_, least_);
             if (threads_ >= least_) return true;
             ++threads_;
         }
@@ -144,7 +144,7 @@ std::size_t pool::stack_size() noexcept {
 
 bool pool::has_room() noexcept {
     const std::lock_guard held(lock_);
-    return threads_ < most_ || idle_ > queued_;
+    return threads_ < max_ || idle_ > queued_;
 }
 
 bool pool::start_thread() noexcept {
@@ -203,7 +203,7 @@ pool_task* pool::take() noexcept {
             if (!in_time) (void)work_.try_acquire();  // pool-1: its permit, or another thread has that
             return task;
         }
-        if (is_over() || threads_ > most_ || (!in_time && threads_ > least())) return --threads_, nullptr;
+        if (is_over() || threads_ > max_ || (!in_time && threads_ > least())) return --threads_, nullptr;
     }
 }
 

@@ -34,11 +34,11 @@ private:
 // Each thread of a pool has a reference to it, too.
 class pool : public counted<pool> {
 public:
-    static constexpr std::size_t usual_most = 500;  // as on Windows
-    static constexpr unsigned priorities = 3;       // 0 is served first
+    static constexpr std::size_t usual_max = 500;  // as on Windows
+    static constexpr unsigned priorities = 3;      // 0 is served first
 
-    // `most` threads at most. If `keeps_threads`, no thread ends while the pool has users.
-    pool(std::size_t most, bool keeps_threads) noexcept : keeps_threads_(keeps_threads), most_(most) {}
+    // `max` threads at most. If `keeps_threads`, no thread ends while the pool has users.
+    pool(std::size_t max, bool keeps_threads) noexcept : keeps_threads_(keeps_threads), max_(max) {}
 
     // The process' own pools, which are never destroyed.
     static pool& usual();         // for callbacks without a pool of their own
@@ -52,7 +52,7 @@ public:
     // For a user of the pool.
     void post(pool_task& task, unsigned priority) noexcept;
 
-    void set_most(std::size_t threads) noexcept;
+    void set_max(std::size_t threads) noexcept;
     // Starts threads until there are so many. False: not all could be started.
     bool set_least(std::size_t threads) noexcept;
     void set_stack_size(std::size_t bytes) noexcept;
@@ -63,7 +63,7 @@ public:
 private:
     friend class counted<pool>;
     ~pool() = default;
-    static pool& of_the_process(std::size_t most, bool keeps_threads);
+    static pool& of_the_process(std::size_t max, bool keeps_threads);
     static void* serve(void* self);
     pool_task* take() noexcept;
     pool_task* next() noexcept;    // under the lock
@@ -80,7 +80,7 @@ private:
     std::size_t threads_ = 0;
     std::size_t users_ = 0;
     std::size_t least_ = 0;
-    std::size_t most_;
+    std::size_t max_;
     std::size_t stack_size_ = 0;  // 0: the system's
     tocsin::counting_semaphore<> work_{0};
 };

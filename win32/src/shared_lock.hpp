@@ -25,7 +25,7 @@
 //       turns its bit off and sets `passes` to zero. It takes the lock only once it was woken.
 //   shared_lock-5  Any thread may take the free lock, whoever sleeps: so nobody who can run waits for a thread that
 //       was woken and gets no processor. Each arrival that does so while `writer` or `reader` is on counts as a pass.
-//       After `most_passes`, a free lock is left to the threads that were woken. Only a preferred arrival
+//       After `max_passes`, a free lock is left to the threads that were woken. Only a preferred arrival
 //       (src/bit_lock.cpp) takes it even then: a real-time thread, or one that comes 20 ms after the wake.
 //   shared_lock-6  A reader that has slept, or has found the lock free while others sleep, wakes the next thread of the
 //       queue as an unlock does, unless `writer` is on. So readers that sleep are released one by another, and none of
@@ -37,7 +37,7 @@
 // lock when they were woken. Two cases are left.
 // - A reader sleeps because `writer` is on. Readers have the lock, so an unlock is to come: only a writer turns the bit
 //   off, and no writer takes the lock while readers have it.
-// - An arrival sleeps although the lock is free, because there have been `most_passes`. Then another thread sleeps, or
+// - An arrival sleeps although the lock is free, because there have been `max_passes`. Then another thread sleeps, or
 //   is on its way: the one that turned `writer` or `reader` on (shared_lock-4). It did so while the lock was taken, so
 //   the last unlock came later, and takes the queue's lock later. That unlock finds the thread in the queue, and so has
 //   marked a thread, or has found a marked one, or is still to look, and then also finds the arrival. A marked thread
@@ -46,7 +46,7 @@
 // that is a reader, it joins, and wakes the next (shared_lock-6). If it is a writer, it turns `writer` on, and then an
 // unlock is to come.
 //
-// Fairness. A thread that unlocks and locks at once, over and over, passes the others `most_passes` times at most once
+// Fairness. A thread that unlocks and locks at once, over and over, passes the others `max_passes` times at most once
 // the first of the queue has turned its bit on. Then it goes to sleep at the end of the queue, unless it is preferred.
 // The threads of the queue keep their places, and each unlock wakes the first, unless a more urgent one is woken
 // (bit_lock.cpp has the bound).
@@ -77,8 +77,8 @@ public:
     static constexpr std::uint32_t writer_bit = 0b010;
     static constexpr std::uint32_t reader_bit = 0b100;
     static constexpr std::uint32_t pass = 0b1000;
-    static constexpr std::uint32_t most_passes = 7;
-    static constexpr std::uint32_t one = pass * (most_passes + 1);  // of the count
+    static constexpr std::uint32_t max_passes = 7;
+    static constexpr std::uint32_t one = pass * (max_passes + 1);  // of the count
 
     explicit shared_lock(word& in) noexcept : word_(in) {}
 
@@ -117,7 +117,7 @@ public:
 
 private:
     static constexpr std::uint32_t waiting_bits = writer_bit | reader_bit;
-    static constexpr std::uint32_t passes = pass * most_passes;
+    static constexpr std::uint32_t passes = pass * max_passes;
 
     bit_lock<std::uint32_t> taken() noexcept { return {word_, 0}; }
 

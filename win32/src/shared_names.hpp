@@ -137,7 +137,7 @@ public:
     // some of its permits to threads that wait.
     bool release(LONG count, LONG* before) {
         std::uint32_t found = 0;
-        if (!detail::shared_permit_try_release(view(), count, static_cast<std::uint32_t>(region_->maximum()),
+        if (!detail::shared_permit_try_release(parts(), count, static_cast<std::uint32_t>(region_->maximum()),
                                                found))
             return false;
         if (before != nullptr) *before = static_cast<LONG>(found);
@@ -149,7 +149,7 @@ public:
 
 private:
     shared_semaphore& permits() noexcept { return region_->object_as<shared_semaphore>(); }
-    detail::shared_view view() noexcept {
+    detail::shared_parts parts() noexcept {
         auto& whole = region_->object_as<detail::shared_object<shared_semaphore::slots>>();
         return {whole.header, whole.slots, shared_semaphore::slots, shared_semaphore::kind};
     }

@@ -12,9 +12,9 @@ namespace tocsin::win32 {
 template <class T, std::size_t Near>
 class small_array {
 public:
-    explicit small_array(std::size_t most) : at_(reinterpret_cast<T*>(near_)) {
-        if (most <= Near) return;
-        far_ = std::make_unique_for_overwrite<std::byte[]>(most * sizeof(T));
+    explicit small_array(std::size_t max) : at_(reinterpret_cast<T*>(near_)) {
+        if (max <= Near) return;
+        far_ = std::make_unique_for_overwrite<std::byte[]>(max * sizeof(T));
         at_ = reinterpret_cast<T*>(far_.get());
     }
     small_array(const small_array&) = delete;

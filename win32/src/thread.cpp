@@ -48,7 +48,7 @@ namespace tocsin::win32 {
 namespace {
 
 constexpr std::size_t smallest_reservation = std::size_t{64} * 1024;  // as on Windows
-constexpr DWORD most_suspensions = 127;                               // MAXIMUM_SUSPEND_COUNT
+constexpr DWORD max_suspensions = 127;                                // MAXIMUM_SUSPEND_COUNT
 constexpr std::size_t usual_stack = std::size_t{1024} * 1024;  // as on Windows; musl's and macOS' are smaller
 
 thread_local constinit thread* this_thread = nullptr;
@@ -223,7 +223,7 @@ DWORD thread::suspend() noexcept {
     const std::lock_guard held(lock_);
     switch (state_) {
         case state::suspended:
-            if (suspensions_ == most_suspensions) return fail_wait(ERROR_SIGNAL_REFUSED);
+            if (suspensions_ == max_suspensions) return fail_wait(ERROR_SIGNAL_REFUSED);
             return suspensions_++;
         case state::started: return fail_wait(ERROR_NOT_SUPPORTED);
         case state::ended: break;

@@ -477,7 +477,7 @@ BOOL QueueUserWorkItem(LPTHREAD_START_ROUTINE function, PVOID context, ULONG fla
 }
 
 PTP_POOL CreateThreadpool(PVOID) {
-    pool* const made = without_exceptions<pool*>(nullptr, [] { return new pool(pool::usual_most, false); });
+    pool* const made = without_exceptions<pool*>(nullptr, [] { return new pool(pool::usual_max, false); });
     if (made == nullptr) return nullptr;
     if (made->join()) return reinterpret_cast<PTP_POOL>(made);
     made->drop();
@@ -489,7 +489,7 @@ VOID CloseThreadpool(PTP_POOL which) {
     it.leave();
     it.drop();
 }
-VOID SetThreadpoolThreadMaximum(PTP_POOL which, DWORD most) { object_of<pool>(which).set_most(most); }
+VOID SetThreadpoolThreadMaximum(PTP_POOL which, DWORD max) { object_of<pool>(which).set_max(max); }
 BOOL SetThreadpoolThreadMinimum(PTP_POOL which, DWORD least) {
     return object_of<pool>(which).set_least(least) ? TRUE : fail(ERROR_NOT_ENOUGH_MEMORY);
 }

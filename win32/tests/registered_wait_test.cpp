@@ -331,7 +331,7 @@ TEST(Unregistered, InEveryFormOnceItsCallbackHasEndedOrWasNeverCalled) {
 
 TEST(RegisteredWait, RunsOneAfterTheOtherInTheWaitThread) {
     struct together {
-        std::atomic<int> inside{0}, most{0}, count{0};
+        std::atomic<int> inside{0}, max{0}, count{0};
         std::atomic<DWORD> thread{0};
         int plain = 0;  // a data race, if two run at once
     } its;
@@ -344,7 +344,7 @@ TEST(RegisteredWait, RunsOneAfterTheOtherInTheWaitThread) {
             [](void* context, BOOLEAN) {
                 auto& self = *static_cast<together*>(context);
                 const int now = self.inside.fetch_add(1) + 1;
-                if (now > self.most.load()) self.most.store(now);
+                if (now > self.max.load()) self.max.store(now);
                 ++self.plain;
                 const DWORD before = self.thread.exchange(GetCurrentThreadId());
                 EXPECT_TRUE(before == 0 || before == GetCurrentThreadId());
@@ -360,7 +360,7 @@ TEST(RegisteredWait, RunsOneAfterTheOtherInTheWaitThread) {
         support::until("all calls", [&] { return its.count.load() == (i + 1) * 8; });
     }
     for (const auto wait : waits) EXPECT_TRUE(unregisters(wait));
-    EXPECT_EQ(its.most.load(), 1);
+    EXPECT_EQ(its.max.load(), 1);
     EXPECT_EQ(its.plain, each * 8);
 }
 

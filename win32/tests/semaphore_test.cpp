@@ -10,7 +10,7 @@ namespace {
 using namespace win32;
 
 // A greater maximum counts as this one.
-constexpr LONG most = std::numeric_limits<LONG>::max();
+constexpr LONG max = std::numeric_limits<LONG>::max();
 
 TEST(Semaphore, IsNotMadeWithCountsThatMakeNoSense) {
     const auto semaphore_w = [](LONG initial, LONG maximum) {
@@ -58,7 +58,7 @@ TEST(Semaphore, RefusesToReleaseNothingOrLess) {
     if (under_wine()) GTEST_SKIP() << "Wine takes a count without its sign";
     const handle object = semaphore(1, 10);
     LONG previous = -7;
-    for (const LONG count : {LONG{0}, LONG{-1}, -most, -most - 1}) {
+    for (const LONG count : {LONG{0}, LONG{-1}, -max, -max - 1}) {
         EXPECT_TRUE(fails(ERROR_INVALID_PARAMETER, ReleaseSemaphore, object, count, &previous));
     }
     EXPECT_EQ(previous, -7);
@@ -70,7 +70,7 @@ TEST(Semaphore, RefusesToPassItsMaximumAndChangesNothing) {
     const handle object = semaphore(2, 3);
     LONG previous = -7;
     EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, 2, &previous));
-    EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, most, nullptr));
+    EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, max, nullptr));
     EXPECT_EQ(previous, -7);
     EXPECT_TRUE(works(ReleaseSemaphore, object, 1, &previous));
     EXPECT_EQ(previous, 2);
@@ -81,7 +81,7 @@ TEST(Semaphore, RefusesToPassItsMaximumAndChangesNothing) {
 }
 
 TEST(Semaphore, CountsToTheEndOfItsRange) {
-    for (const LONG maximum : {most, most - 1}) {
+    for (const LONG maximum : {max, max - 1}) {
         for (const LONG missing : {LONG{1}, LONG{5}}) {
             const handle object = semaphore(maximum - missing, maximum);
             LONG previous = -7;
@@ -103,16 +103,16 @@ TEST(Semaphore, CountsToTheEndOfItsRange) {
 }
 
 TEST(Semaphore, GrowsFromNothingToTheEndOfItsRange) {
-    const handle object = semaphore(0, most);
+    const handle object = semaphore(0, max);
     LONG previous = -7;
-    EXPECT_TRUE(works(ReleaseSemaphore, object, most - 3, &previous));
+    EXPECT_TRUE(works(ReleaseSemaphore, object, max - 3, &previous));
     EXPECT_EQ(previous, 0);
     EXPECT_TRUE(works(ReleaseSemaphore, object, 3, &previous));
-    EXPECT_EQ(previous, most - 3);
+    EXPECT_EQ(previous, max - 3);
     EXPECT_TRUE(fails(ERROR_TOO_MANY_POSTS, ReleaseSemaphore, object, 1, &previous));
     EXPECT_EQ(wait_any({object, object}, 0), WAIT_OBJECT_0);
     EXPECT_TRUE(works(ReleaseSemaphore, object, 1, &previous));
-    EXPECT_EQ(previous, most - 1);
+    EXPECT_EQ(previous, max - 1);
 }
 
 TEST(Semaphore, ReleasesAsManyAsThereArePermitsAndKeepsTheOthers) {
@@ -153,7 +153,7 @@ TEST(Semaphore, IsGivenBackWhatItsMaximumAllowsWhileOthersWait) {
 
 TEST(Semaphore, GivesEachPermitToExactlyOneOfManyWhoRace) {
     const int each = few(300, 50);
-    const handle object = semaphore(0, most);
+    const handle object = semaphore(0, max);
     std::atomic<int> taken{0};
     thread_group threads;
     threads.start_many(2, "taker", [&](int index) {

@@ -12,7 +12,7 @@ namespace {
 
 using namespace win32;
 
-constexpr int most = MAXIMUM_WAIT_OBJECTS;
+constexpr int max = MAXIMUM_WAIT_OBJECTS;
 
 std::vector<HANDLE> raw(const std::vector<handle>& owned) { return {owned.begin(), owned.end()}; }
 
@@ -23,11 +23,11 @@ std::vector<handle> many(int count, bool set = false) {
 }
 
 TEST(Several, AreOneToSixtyFour) {
-    const auto set = many(most + 1, true);
+    const auto set = many(max + 1, true);
     const auto objects = raw(set);
     for (const BOOL all : {FALSE, TRUE}) {
         for (const DWORD time : {DWORD{0}, DWORD{INFINITE}}) {
-            for (const DWORD count : {DWORD{0}, DWORD{most + 1}, DWORD{0x1000'0000}, DWORD{0xFFFF'FFFF}}) {
+            for (const DWORD count : {DWORD{0}, DWORD{max + 1}, DWORD{0x1000'0000}, DWORD{0xFFFF'FFFF}}) {
                 EXPECT_TRUE(
                     fails(ERROR_INVALID_PARAMETER, WaitForMultipleObjects, count, objects.data(), all, time));
                 EXPECT_TRUE(fails(ERROR_INVALID_PARAMETER, WaitForMultipleObjectsEx, count, objects.data(),
@@ -40,10 +40,10 @@ TEST(Several, AreOneToSixtyFour) {
 }
 
 TEST(Several, CountIsLookedAtBeforeTheHandles) {
-    std::array<HANDLE, most + 1> none{};
+    std::array<HANDLE, max + 1> none{};
     EXPECT_TRUE(
-        fails(ERROR_INVALID_PARAMETER, WaitForMultipleObjects, DWORD{most + 1}, none.data(), TRUE, 0u));
-    EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForMultipleObjects, DWORD{most}, none.data(), TRUE, 0u));
+        fails(ERROR_INVALID_PARAMETER, WaitForMultipleObjects, DWORD{max + 1}, none.data(), TRUE, 0u));
+    EXPECT_TRUE(fails(ERROR_INVALID_HANDLE, WaitForMultipleObjects, DWORD{max}, none.data(), TRUE, 0u));
 }
 
 // Likely: a handle that is none comes before one that is there twice.
@@ -97,14 +97,14 @@ TEST(Any, TakesTheLowestIndexThatIsSetAndNoOther) {
 }
 
 TEST(Any, TakesTheLowestIndexOfSixtyFourInRandomOrder) {
-    auto events = many(most, true);
+    auto events = many(max, true);
     std::shuffle(events.begin(), events.end(), std::mt19937(1));
-    for (DWORD i = 0; i < most; ++i) ASSERT_EQ(wait_any(raw(events)), WAIT_OBJECT_0 + i);
+    for (DWORD i = 0; i < max; ++i) ASSERT_EQ(wait_any(raw(events)), WAIT_OBJECT_0 + i);
     EXPECT_EQ(wait_any(raw(events), 1), DWORD{WAIT_TIMEOUT});
 }
 
 TEST(Any, IsEndedByTheOneThatIsSignaledOfSixtyFour) {
-    const auto events = many(most);
+    const auto events = many(max);
     for (const int index : {0, 1, 31, 62, 63}) {
         thread_group threads;
         threads.start([&] { EXPECT_EQ(wait_any(raw(events)), WAIT_OBJECT_0 + static_cast<DWORD>(index)); });
@@ -208,8 +208,8 @@ TEST(All, IsNotEndedByMembersThatWereSetOneAfterTheOther) {
 }
 
 TEST(All, OfSixtyFourEndsWithTheLastInRandomOrder) {
-    const auto events = many(most);
-    std::vector<std::size_t> order(most);
+    const auto events = many(max);
+    std::vector<std::size_t> order(max);
     std::iota(order.begin(), order.end(), 0);
     for (unsigned seed = 0; seed < 3; ++seed) {
         std::shuffle(order.begin(), order.end(), std::mt19937(seed));
@@ -248,7 +248,7 @@ TEST(All, OfSixtyFourMutexesInRandomOrderWithAbandonment) {
     for (const bool with_abandonment : {true, false}) {
         std::vector<handle> mutexes, ends, threads, ready;
         std::vector<owner_of_one> owners;
-        for (int i = 0; i < most; ++i) {
+        for (int i = 0; i < max; ++i) {
             mutexes.push_back(mutex());
             ends.push_back(automatic());
             ready.push_back(automatic());
@@ -283,8 +283,8 @@ TEST(All, OfSixtyFourMutexesInRandomOrderWithAbandonment) {
 
 TEST(Any, OfSixtyFourMutexesTellsWhichWasAbandoned) {
     std::vector<handle> mutexes;
-    for (int i = 0; i < most; ++i) mutexes.push_back(mutex());
-    std::vector<std::size_t> order(most);
+    for (int i = 0; i < max; ++i) mutexes.push_back(mutex());
+    std::vector<std::size_t> order(max);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937(3));
     thread_group keeper;
@@ -299,7 +299,7 @@ TEST(Any, OfSixtyFourMutexesTellsWhichWasAbandoned) {
     EXPECT_EQ(wait_any(raw(mutexes), 1), DWORD{WAIT_TIMEOUT});
     EXPECT_TRUE(works(SetEvent, end));
     keeper.join();
-    std::vector<bool> is_abandoned(most);
+    std::vector<bool> is_abandoned(max);
     for (std::size_t i = 1; i < order.size(); i += 2) is_abandoned[order[i]] = true;
     for (std::size_t i = 0; i < order.size(); ++i) {
         const DWORD base = is_abandoned[i] ? DWORD{WAIT_ABANDONED_0} : WAIT_OBJECT_0;

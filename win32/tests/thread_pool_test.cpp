@@ -16,14 +16,14 @@ FILETIME relative(std::chrono::milliseconds after) {
 
 struct seen {
     std::atomic<int> calls{0};
-    std::atomic<int> inside{0}, most{0};
+    std::atomic<int> inside{0}, max{0};
     std::atomic<DWORD> result{7777};
     handle told = automatic();
     HANDLE blocks = nullptr;
 
     void called() {
         const int now = inside.fetch_add(1) + 1;
-        for (int before = most.load(); before < now && !most.compare_exchange_weak(before, now);) {
+        for (int before = max.load(); before < now && !max.compare_exchange_weak(before, now);) {
         }
         calls.fetch_add(1);
         EXPECT_TRUE(works(SetEvent, told));
@@ -90,7 +90,7 @@ TEST(ThreadpoolWork, RunsInSeveralThreadsAtOnce) {
         SubmitThreadpoolWork(work);
         its.until(begun);
     }
-    EXPECT_EQ(its.most.load(), 4) << "none waits for another";
+    EXPECT_EQ(its.max.load(), 4) << "none waits for another";
     EXPECT_TRUE(works(SetEvent, end));
     WaitForThreadpoolWorkCallbacks(work, FALSE);
     EXPECT_EQ(its.inside.load(), 0);

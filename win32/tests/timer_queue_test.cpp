@@ -10,7 +10,7 @@ using namespace win32;
 
 struct calls {
     std::atomic<int> count{0};
-    std::atomic<int> inside{0}, most{0};
+    std::atomic<int> inside{0}, max{0};
     HANDLE blocks = nullptr;
     handle entered = manual();
     void until(int wanted) const {
@@ -21,7 +21,7 @@ void CALLBACK called(void* context, BOOLEAN timed_out) {
     auto& its = *static_cast<calls*>(context);
     EXPECT_TRUE(timed_out);
     const int now = its.inside.fetch_add(1) + 1;
-    if (now > its.most.load()) its.most.store(now);
+    if (now > its.max.load()) its.max.store(now);
     its.count.fetch_add(1);
     if (its.blocks != nullptr) {
         EXPECT_TRUE(works(SetEvent, its.entered));
@@ -119,7 +119,7 @@ TEST(QueuedTimer, RunsOneAfterTheOtherInTheTimerThread) {
     for (HANDLE& timer : timers) ASSERT_TRUE(creates(timer, queue, its, 0, 1, WT_EXECUTEINTIMERTHREAD));
     its.until(40);
     EXPECT_TRUE(works(DeleteTimerQueueEx, queue, INVALID_HANDLE_VALUE));
-    EXPECT_EQ(its.most.load(), 1);
+    EXPECT_EQ(its.max.load(), 1);
     const int now = its.count.load();
     nap(5ms);
     EXPECT_EQ(its.count.load(), now);

@@ -9,16 +9,16 @@
 
 namespace tocsin::detail {
 
-inline constexpr std::ptrdiff_t most_arrivals = 0x3fff'ffff;
+inline constexpr std::ptrdiff_t max_arrivals = 0x3fff'ffff;
 
 // Ends the program with a message that names the object, for instance "tocsin: latch at 0x1234: ".
 [[noreturn]] TOCSIN_API void refuse_arrivals(const char* type, const void* object,
                                              const char* reason) noexcept;
 
-// Refuses a number below `least` or above most_arrivals. In a constant expression, such a number does not compile.
+// Refuses a number below `least` or above max_arrivals. In a constant expression, such a number does not compile.
 constexpr std::uint32_t checked_arrivals(const char* type, const void* object, std::ptrdiff_t number,
                                          std::ptrdiff_t least) noexcept {
-    if (number < least || number > most_arrivals) [[unlikely]]
+    if (number < least || number > max_arrivals) [[unlikely]]
         refuse_arrivals(type, object, number < least ? "the number is too small" : "the number is too great");
     return static_cast<std::uint32_t>(number);
 }

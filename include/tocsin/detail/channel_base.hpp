@@ -57,7 +57,7 @@ private:
     void begin_meeting() noexcept;
     TOCSIN_API void end_meeting() noexcept;
 
-    waiting_list entries_;  // of one wait; several if the wait names the transfer several times
+    entry_list entries_;  // of one wait; several if the wait names the transfer several times
     plain<const wait_entry*> first_{nullptr};  // one of them, while the transfer is listed
     plain<bool> listed_{false};                // in its channel's list
     plain<bool> claimed_{false};               // by another thread, after it was listed

@@ -42,7 +42,7 @@ struct described_source {
 
 template <class Argument>
 auto describe_source(Argument& from) noexcept(become_sources_quietly<Argument&>) {
-    if constexpr (settable_event<Argument> || waitable<Argument>) {
+    if constexpr (settable_event<Argument> || custom_source<Argument>) {
         return described_reference<Argument>{std::addressof(from)};
     } else {
         return described_source<may_be_polled<Argument>>{source(from)};

@@ -56,7 +56,7 @@ constexpr std::size_t leading_events() noexcept {
 // Whether an argument of this type may be a timer or a descriptor. A `source` may be, and so may whatever converts to
 // one, unless its type declares `is_polled = false`. Events and custom sources never are.
 template <class T>
-concept may_be_polled = !settable_event<T> && !waitable<T> && !requires { requires !T::is_polled; };
+concept may_be_polled = !settable_event<T> && !custom_source<T> && !requires { requires !T::is_polled; };
 
 // What a wait may contain. Each value includes the values before it.
 enum class wait_needs : std::uint8_t {

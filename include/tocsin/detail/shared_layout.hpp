@@ -49,7 +49,7 @@ struct shared_object {
 
 // What the inline half of a call passes to the library. Everything here is the caller's own: the memory that is shared
 // names neither the kind nor the number of slots.
-struct shared_view {
+struct shared_parts {
     shared_header& header;
     shared_slot* slots;
     std::uint32_t slot_count;

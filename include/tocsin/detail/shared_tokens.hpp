@@ -13,16 +13,16 @@
 
 namespace tocsin::detail {
 
-TOCSIN_API bool shared_token_try_slow(const shared_view& object) noexcept;
-TOCSIN_API void shared_token_drop(const shared_view& object) noexcept;
-TOCSIN_API wait_status shared_token_wait(const shared_view& object, const deadline& until,
+TOCSIN_API bool shared_token_try_slow(const shared_parts& object) noexcept;
+TOCSIN_API void shared_token_drop(const shared_parts& object) noexcept;
+TOCSIN_API wait_status shared_token_wait(const shared_parts& object, const deadline& until,
                                          const stop_token* stop);
-TOCSIN_API bool shared_token_give(const shared_view& object, std::uint32_t limit);
+TOCSIN_API bool shared_token_give(const shared_parts& object, std::uint32_t limit);
 
 inline constexpr std::uint64_t shared_queued = std::uint64_t{1} << 32;  // of `control` (token_queue.cpp)
 
 // Takes a token, if there is one, without waiting.
-inline bool shared_token_try(const shared_view& object) noexcept {
+inline bool shared_token_try(const shared_parts& object) noexcept {
     std::uint64_t seen = object.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
     while (static_cast<std::uint32_t>(seen) != 0) {
         // [token] with the release of the gives

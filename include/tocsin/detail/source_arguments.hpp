@@ -139,7 +139,7 @@ constexpr bool says_it_does_not_stay() {
     if constexpr (requires { T::stays_ready; }) {
         return !T::stays_ready;
     } else {
-        return waitable<T>;
+        return custom_source<T>;
     }
 }
 
@@ -148,7 +148,7 @@ template <class Argument>
 constexpr bool is_source_of_wait_for_all() {
     using type = std::remove_cvref_t<Argument>;
     constexpr bool accepted = !says_it_does_not_stay<type>();
-    if constexpr (waitable<type>) {
+    if constexpr (custom_source<type>) {
         static_assert(
             accepted,
             "tocsin: a wait for all takes no object that can be taken away once it is ready: wait for any "

@@ -164,7 +164,7 @@ struct boost_fiber : monitored<boost_fiber_monitor> {
         .no_address_wait = "waits on its own condition variable only",
         .included_from = tier::full,
     };
-    static constexpr std::uint64_t most_threads = 1'000;  // with 5,000 one broadcast takes minutes
+    static constexpr std::uint64_t max_threads = 1'000;  // with 5,000 one broadcast takes minutes
     using own_lock = boost::fibers::mutex;
     using item_channel = boost_fiber_channel;
     using async_event = boost_fiber_async_event;

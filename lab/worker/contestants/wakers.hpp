@@ -35,7 +35,7 @@ private:
 
 class pipe_select_waker {
 public:
-    static constexpr std::size_t most_descriptors = 1'000;  // select() takes no descriptor above 1,023
+    static constexpr std::size_t max_descriptors = 1'000;  // select() takes no descriptor above 1,023
 
     explicit pipe_select_waker(std::span<const int> idle) {
         FD_ZERO(&wanted_);

@@ -40,8 +40,8 @@ struct broadcast : scenario_of<broadcast, manual_events> {
 
     template <class C>
     static std::string refuses_contestant(const parameters& given) {
-        if constexpr (requires { C::most_threads; }) {
-            if (given.number("threads") > C::most_threads) return "would take minutes with so many threads";
+        if constexpr (requires { C::max_threads; }) {
+            if (given.number("threads") > C::max_threads) return "would take minutes with so many threads";
         }
         return {};
     }

@@ -110,8 +110,8 @@ struct multiplexed : scenario_of<multiplexed, loop_wakers> {
 
     template <class Waker>
     static std::string refuses_type(const parameters& given) {
-        if constexpr (requires { Waker::most_descriptors; }) {
-            if (given.number("sockets") > Waker::most_descriptors) return "can't have that many descriptors";
+        if constexpr (requires { Waker::max_descriptors; }) {
+            if (given.number("sockets") > Waker::max_descriptors) return "can't have that many descriptors";
         }
         return {};
     }

@@ -125,7 +125,7 @@ constexpr std::uint32_t one_less = static_cast<std::uint32_t>(-1);
 
 wait_queue::wait_queue(const wait_key& key, bucket& of, std::uint64_t path) noexcept
     : path_(path), bucket_(of) {
-    if (wait_node* const first = find(key)) nodes_ = wait_list(first, first->queue.last);
+    if (wait_node* const first = find(key)) nodes_ = node_list(first, first->queue.last);
 }
 
 wait_queue::~wait_queue() {
@@ -184,7 +184,7 @@ wait_node* wait_queue::last_at_least_as_urgent_as(const wait_node& joining) cons
     if (bucket_.cursors != nullptr) return each;  // lot-8
     while (each != nullptr && each->urgency < joining.urgency) {
         if (each->what == kind::collector && static_cast<const collector_node*>(each)->has_collected()) break;
-        each = wait_list::previous(*each);
+        each = node_list::previous(*each);
     }
     return each;
 }
@@ -225,7 +225,7 @@ shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
     constexpr std::size_t all = words * std::size(decltype(lot_table::at){});
     const auto start = static_cast<std::size_t>(path_ >> 48);
     const auto step = static_cast<std::size_t>(path_ >> 32) | 1;  // odd, so that the order has all words
-    for (std::size_t looks = 0; looks != most_looks_for_batch; ++looks) {
+    for (std::size_t looks = 0; looks != max_looks_for_batch; ++looks) {
         const std::size_t number = (start + (batch + looks) * step) % all;
         shared_word& word = the_lot->at[number / words].shared[number % words];
         if (word.try_begin_batch()) return &word;
@@ -237,11 +237,11 @@ shared_word* wait_queue::begin_batch(std::uint32_t batch) const noexcept {
 // sharers.
 shared_word* wait_queue::last_batch() const noexcept {
     const wait_node* each = nodes_.last();
-    for (std::size_t looks = 0; looks != most_looks_for_batch && each != nullptr; ++looks) {
+    for (std::size_t looks = 0; looks != max_looks_for_batch && each != nullptr; ++looks) {
         if (each->urgency != nodes_.last()->urgency) break;  // shared_word-6
         if (is_sharer(each)) return &each->owner->shared();
         if (each->what == wait_node::kind::delegate) break;
-        each = wait_list::previous(*each);
+        each = node_list::previous(*each);
     }
     return nullptr;
 }
@@ -273,7 +273,7 @@ void wait_queue::unlink(wait_node& gone) noexcept {
     gone.queued = false;
     const bool was_first = &gone == nodes_.first();
     if (was_first && &gone == nodes_.last()) {
-        nodes_ = wait_list();
+        nodes_ = node_list();
         return take_out(gone);
     }
     count(gone, one_less);
@@ -292,10 +292,10 @@ void wait_queue::count(const wait_node& node, std::uint32_t change) noexcept {
 }
 
 // Takes one step, however long the queue is (lot-2).
-wait_list wait_queue::detach_all() noexcept {
+node_list wait_queue::detach_all() noexcept {
     wait_node& old = *nodes_.first();
     if (bucket_.cursors != nullptr) move_cursors_to_head(old.key);
-    wait_list all = std::move(nodes_);
+    node_list all = std::move(nodes_);
     take_out(old);
     return all;
 }
@@ -337,19 +337,19 @@ bool wait_queue::take_off(wait_node& node) noexcept {
     return !node.cancelable || node.owner->try_claim(claim::signaled, node.index);
 }
 
-release_list wait_queue::take(std::size_t most, std::size_t& taken) noexcept {
+release_list wait_queue::take(std::size_t max, std::size_t& taken) noexcept {
     taken = 0;
     if (empty()) return {};
     const bool differs = differs_in_urgency();
     const std::uint32_t cancelables = state().cancelables & ~wait_node::queue_state::differs_bit;
-    if (cancelables == 0 && most >= state().count && !is_sharer(first())) {  // lot-2, shared_word-4
+    if (cancelables == 0 && max >= state().count && !is_sharer(first())) {  // lot-2, shared_word-4
         taken = state().count;
         return release_list(detach_all(), nullptr, differs);
     }
     if (state().all_waiters == state().count) return {};
     release_list freed;
-    for (wait_node* each = nodes_.first(); each != nullptr && taken != most;) {
-        wait_node* const next = wait_list::next(*each);
+    for (wait_node* each = nodes_.first(); each != nullptr && taken != max;) {
+        wait_node* const next = node_list::next(*each);
         if (each->has_waiter() && take_off(*each)) {
             freed.append(*each);
             ++taken;
@@ -379,7 +379,7 @@ offer_result wait_queue::give_to_one(release_list& freed, queue_cursor& offered,
                                      wait_node*& undecided) noexcept {
     std::uint32_t looks = 0;
     for (wait_node* each = first_behind(offered); each != nullptr;) {
-        wait_node* const next = wait_list::next(*each);
+        wait_node* const next = node_list::next(*each);
         switch (each->what) {
             case kind::waiter:
             case kind::sharer:
@@ -417,7 +417,7 @@ bool wait_queue::offer_to_subscriber(wait_node& node, release_list& freed) noexc
 // Offers to all subscribers in one step, after a walk in several parts.
 offer_result wait_queue::offer_to_subscribers(release_list& freed) noexcept {
     if (empty() || state().subscribers == state().all_waiters) return offer_result::declined;
-    for (wait_node* each = nodes_.first(); each != nullptr; each = wait_list::next(*each)) {
+    for (wait_node* each = nodes_.first(); each != nullptr; each = node_list::next(*each)) {
         if (each->what == kind::subscriber && offer_to_subscriber(*each, freed))
             return offer_result::accepted;
     }
@@ -430,7 +430,7 @@ all_waiter* wait_queue::find_ready_all_waiter(queue_cursor& looked) noexcept {
     std::uint32_t looks = 0;
     while (next != nullptr && looked.left_ != 0) {
         wait_node& each = *next;
-        next = wait_list::next(each);
+        next = node_list::next(each);
         const bool last = --looked.left_ == 0 || next == nullptr;
         if (each.what == kind::all_waiter && each.all->on_wake(nullptr) == reply::undecided) {
             last ? end(looked) : stop_at(looked, each);
@@ -450,7 +450,7 @@ wait_node* wait_queue::first_behind(queue_cursor& walk) const noexcept {
     if (walk.listed_ && !walk.listed_by_.is_of_this_process()) walk.listed_ = false;  // its queue is gone
     if (!walk.listed_) return nodes_.first();
     wait_node* const passed = walk.passed_;
-    return passed != nullptr ? wait_list::next(*passed) : nodes_.first();
+    return passed != nullptr ? node_list::next(*passed) : nodes_.first();
 }
 
 void wait_queue::stop_at(queue_cursor& walk, wait_node& passed) noexcept {
@@ -474,7 +474,7 @@ void wait_queue::end(queue_cursor& walk) noexcept {
 // lot-8: cursors at `gone` move to the node before it.
 void wait_queue::step_back_from(const wait_node& gone) noexcept {
     for (queue_cursor* each = bucket_.cursors; each != nullptr; each = each->following_) {
-        if (each->passed_ == &gone) each->passed_ = wait_list::previous(gone);
+        if (each->passed_ == &gone) each->passed_ = node_list::previous(gone);
     }
 }
 

@@ -180,10 +180,10 @@ public:
     // Whether the queue has any all_waiter's node.
     bool has_all_waiters() const noexcept { return !empty() && state().all_waiters != 0; }
 
-    // Takes up to `most` waiters off the queue, oldest first, and stores their number in `taken`. Waiters that
+    // Takes up to `max` waiters off the queue, oldest first, and stores their number in `taken`. Waiters that
     // something else has already claimed leave the queue as well, but do not count. On its way, take() makes a
     // non-exclusive offer to each subscriber. It passes over all_waiters, which satisfy_all_waiters() serves.
-    release_list take(std::size_t most, std::size_t& taken) noexcept;
+    release_list take(std::size_t max, std::size_t& taken) noexcept;
     release_list take_one() noexcept {
         std::size_t taken;
         return take(1, taken);
@@ -215,7 +215,7 @@ public:
     // Calls `look(const node&)` for each node of the queue, oldest first.
     template <class Look>
     void for_each(Look look) const noexcept {
-        for (const wait_node* each = nodes_.first(); each != nullptr; each = wait_list::next(*each))
+        for (const wait_node* each = nodes_.first(); each != nullptr; each = node_list::next(*each))
             look(*each);
     }
 
@@ -242,7 +242,7 @@ private:
     void link(wait_node& last) noexcept;
     void unlink(wait_node& gone) noexcept;
     void count(const wait_node& node, std::uint32_t change) noexcept;
-    wait_list detach_all() noexcept;
+    node_list detach_all() noexcept;
     void replace_first(wait_node& old) noexcept;
     void take_out(wait_node& old) noexcept;
     void replace_by_leaf(wait_node& old) noexcept;
@@ -262,7 +262,7 @@ private:
     bucket& bucket_;
     // The link in the bucket's tree that leads to the queue, or would lead to it. Null: find() must search again.
     detail::plain<wait_node*>* link_;
-    wait_list nodes_;  // the queue; while no wait_queue exists, only its first node knows the last one
+    node_list nodes_;  // the queue; while no wait_queue exists, only its first node knows the last one
 };
 
 class bucket_guard {

@@ -75,7 +75,7 @@ std::size_t waker_wakes() noexcept {
 }
 
 bool is_longer_than(std::size_t count, const wait_node* chain) noexcept {
-    for (; count != 0 && chain != nullptr; --count) chain = wait_list::next(*chain);
+    for (; count != 0 && chain != nullptr; --count) chain = node_list::next(*chain);
     return chain != nullptr;
 }
 
@@ -85,7 +85,7 @@ marked_sharers mark_sharers(wait_node*& each) noexcept {
     marked_sharers marked{each->owner->shared()};
     while (is_sharer(each) && &each->owner->shared() == &marked.word) {
         show_grant(*each);
-        wait_node* const next = wait_list::next(*each);  // relay-1
+        wait_node* const next = node_list::next(*each);  // relay-1
         if (each->owner->mark_released()) marked.asleep = true;
         ++marked.count;
         each = next;
@@ -102,12 +102,12 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
             // The next delegate marks its sharers while this thread wakes those that it has marked.
             const bool next_takes_over = leads_sharers(each) && each->owner->is_asleep();
             if (next_takes_over) show_grant(*each);
-            if (next_takes_over) each->owner->release(wait_list::next(*each));
+            if (next_takes_over) each->owner->release(node_list::next(*each));
             marked.wake();
             if (next_takes_over) return;
             continue;
         }
-        wait_node* const next = wait_list::next(*each);  // relay-1
+        wait_node* const next = node_list::next(*each);  // relay-1
         if (each->what == wait_node::kind::resumable) {
             each->then->resume();
         } else {
@@ -122,9 +122,9 @@ void release_chain(wait_node* first, std::size_t to_wake) noexcept {
 }
 
 // Puts the nodes whose urgency has this bit in front of the others. Nodes of both kinds keep their order.
-void put_first(unsigned bit, wait_list& nodes) noexcept {
-    wait_list have_it;
-    wait_list others;
+void put_first(unsigned bit, node_list& nodes) noexcept {
+    node_list have_it;
+    node_list others;
     while (wait_node* const each = nodes.take_first())
         ((each->urgency & bit) != 0 ? have_it : others).append(*each);
     nodes = std::move(have_it);
@@ -141,13 +141,13 @@ void release_list::append(wait_node& node) noexcept {
         last_coroutine_ = &node;
     } else if (node.what == kind::delegate || node.what == kind::sharer) {  // shared_word-4
         wait_node* const front =
-            last_coroutine_ != nullptr ? wait_list::next(*last_coroutine_) : nodes_.first();
+            last_coroutine_ != nullptr ? node_list::next(*last_coroutine_) : nodes_.first();
         const bool to_front =
             last_of_batches_ == nullptr || (node.what == kind::delegate && is_sharer(front));
         nodes_.insert_after(to_front ? last_coroutine_ : last_of_batches_, node);
         if (last_of_batches_ == nullptr || !to_front) last_of_batches_ = &node;
     } else {
-        has_views_ |= node.what == kind::resumable;
+        has_pollables_ |= node.what == kind::resumable;
         nodes_.append(node);
     }
 }
@@ -169,11 +169,11 @@ void release_list::put_most_urgent_first() noexcept {
     if (!differs_) return;
     differs_ = false;
     wait_node* const first =
-        last_coroutine_ != nullptr ? wait_list::next(*last_coroutine_) : nodes_.first();  // relay-3
+        last_coroutine_ != nullptr ? node_list::next(*last_coroutine_) : nodes_.first();  // relay-3
     if (first == nullptr) return;
-    wait_list threads = nodes_.take_from(*first);
+    node_list threads = nodes_.take_from(*first);
     unsigned different = 0;
-    for (const wait_node* each = first; each != nullptr; each = wait_list::next(*each))
+    for (const wait_node* each = first; each != nullptr; each = node_list::next(*each))
         different |= each->urgency ^ first->urgency;
     for (unsigned bit = 1; bit <= different; bit <<= 1) {
         if ((different & bit) != 0) put_first(bit, threads);
@@ -181,10 +181,10 @@ void release_list::put_most_urgent_first() noexcept {
     nodes_.insert_after(nodes_.last(), std::move(threads));
 }
 
-void release_list::raise_views() noexcept {
-    if (!has_views_) return;
+void release_list::raise_pollables() noexcept {
+    if (!has_pollables_) return;
     for (wait_node* each = nodes_.first(); each != nullptr;) {
-        wait_node& one = *std::exchange(each, wait_list::next(*each));
+        wait_node& one = *std::exchange(each, node_list::next(*each));
         if (one.what != wait_node::kind::resumable) continue;
         nodes_.remove(one);
         one.then->resume();
@@ -225,7 +225,7 @@ claim sleep(waiter& self, const detail::wait_options& options, sleep_report* rep
 void release_in_turn(wait_node& first) noexcept {
     wait_node* each = &first;
     for (std::size_t to_wake = turn_wakes;;) {
-        wait_node* const next = wait_list::next(*each);  // relay-1
+        wait_node* const next = node_list::next(*each);  // relay-1
         show_grant(*each);
         if (--to_wake == 0 || next == nullptr) return each->owner->release_to_keep(next);
         each->owner->release(nullptr);

@@ -15,7 +15,7 @@ class [[nodiscard]] release_list {
 public:
     release_list() noexcept = default;
     // `differs`: whether the nodes may differ in urgency.
-    release_list(wait_list&& nodes, wait_node* last_coroutine, bool differs) noexcept
+    release_list(node_list&& nodes, wait_node* last_coroutine, bool differs) noexcept
         : nodes_(std::move(nodes)), last_coroutine_(last_coroutine), differs_(differs) {}
 
     bool empty() const noexcept { return nodes_.empty(); }
@@ -26,10 +26,10 @@ public:
     // Appends the nodes of `more`, again with coroutines in front. Visits only the coroutines among them.
     void append(release_list&& more) noexcept;
 
-    // A view (pollable.cpp) may owe a raise of its flag. Takes the nodes of such views out of the list, and resumes
-    // them, so that the flags are raised. The nodes of waits stay in the list. They are not even visited unless there
-    // are such raises.
-    void raise_views() noexcept;
+    // A pollable (pollable.cpp) may owe a raise of its flag. Takes the nodes of such pollables out of the list, and
+    // resumes them, so that the flags are raised. The nodes of waits stay in the list. They are not even visited unless
+    // there are such raises.
+    void raise_pollables() noexcept;
 
     // Releases a few waiters. If more are left, the last of those few releases further waiters before its wait returns.
     void wake() noexcept;
@@ -40,17 +40,17 @@ public:
     // For a list whose nodes are kept elsewhere before wake() (tocsin::wake_list).
     wait_node* last_coroutine() const noexcept { return last_coroutine_; }
     bool differs_in_urgency() const noexcept { return differs_; }
-    wait_list take_nodes() noexcept { return std::move(nodes_); }
+    node_list take_nodes() noexcept { return std::move(nodes_); }
 
 private:
     void put_most_urgent_first() noexcept;
 
-    wait_list nodes_;
+    node_list nodes_;
     wait_node* last_coroutine_ = nullptr;
     wait_node* last_of_batches_ =
-        nullptr;              // the last delegate or sharer that append(node) has put into the list
-    bool has_views_ = false;  // whether append(node) has put a raise into the list
-    bool differs_ = false;    // whether the nodes may differ in urgency (relay-4)
+        nullptr;                  // the last delegate or sharer that append(node) has put into the list
+    bool has_pollables_ = false;  // whether append(node) has put a raise into the list
+    bool differs_ = false;        // whether the nodes may differ in urgency (relay-4)
 };
 
 // Ends the wait of a thread that has been released: releases the nodes that its waiter was given, and returns why the

@@ -36,7 +36,7 @@ using platform::thread_slot;
 
 // How many levels a thread has at most. A dispatching executor and a coroutine between two levels take about a kilobyte
 // of the stack.
-constexpr unsigned most_levels = 16;
+constexpr unsigned max_levels = 16;
 
 defer_resumes* outermost_scope() noexcept {
     return static_cast<defer_resumes*>(platform::slot_of_this_thread(thread_slot::resumes));
@@ -53,7 +53,7 @@ defer_resumes::defer_resumes() noexcept {
         levels_ = 1;
         std::atomic_signal_fence(std::memory_order_release);  // no order between threads: resume_queue-4
         platform::set_slot_of_this_thread(thread_slot::resumes, this);
-    } else if (outermost->innermost_->has_ended_ && outermost->levels_ != most_levels) {
+    } else if (outermost->innermost_->has_ended_ && outermost->levels_ != max_levels) {
         is_level_ = true;
         outer_level_ = outermost->innermost_;
         ++outermost->levels_;

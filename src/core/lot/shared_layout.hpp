@@ -10,8 +10,8 @@
 #include "core/lot/subscriber.hpp"
 #include "core/lot/wait_node.hpp"
 #include "core/lot/waiter.hpp"
-#include "core/sync/activity_scope.hpp"
 #include "core/sync/signal_deferral.hpp"
+#include "core/sync/user_call_scope.hpp"
 #include "platform/system/layout_hash.hpp"
 
 #include <cstdint>
@@ -92,9 +92,9 @@ private:
              TOCSIN_MEMBER(defer_resumes, has_ended_), TOCSIN_MEMBER(defer_resumes, to_resume_),
              TOCSIN_MEMBER(defer_resumes, to_hand_over_), TOCSIN_MEMBER(defer_resumes, outer_level_),
              TOCSIN_MEMBER(defer_resumes, innermost_), TOCSIN_MEMBER(defer_resumes, levels_)});
-        all.add<activity_scope>({TOCSIN_MEMBER(activity_scope, what_), TOCSIN_MEMBER(activity_scope, left_),
-                                 TOCSIN_MEMBER(activity_scope, whose_),
-                                 TOCSIN_MEMBER(activity_scope, outer_)});
+        all.add<user_call_scope>(
+            {TOCSIN_MEMBER(user_call_scope, what_), TOCSIN_MEMBER(user_call_scope, left_),
+             TOCSIN_MEMBER(user_call_scope, whose_), TOCSIN_MEMBER(user_call_scope, outer_)});
 #if !defined(TOCSIN_MODEL) && !defined(_WIN32) && !defined(__wasm__)
         using calls = deferred_calls;
         all.add<calls>({TOCSIN_MEMBER(calls, added_), TOCSIN_MEMBER(calls, finished_),

@@ -53,7 +53,7 @@ private:
 #endif
 inline constexpr std::uint32_t waiters_per_batch = TOCSIN_WAITERS_PER_BATCH;
 // How many nodes, or words, a joining thread looks at in search of a batch's word, before it gives up.
-inline constexpr std::size_t most_looks_for_batch = 8;
+inline constexpr std::size_t max_looks_for_batch = 8;
 
 // Sharers of one batch that have been marked released. Whoever has marked them calls wake(), once.
 struct marked_sharers {

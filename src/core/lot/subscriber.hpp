@@ -18,8 +18,8 @@ enum class reply : std::uint8_t {
     undecided,  // all_waiter::commit() decides
 };
 
-// A subscriber is told when what it waits for becomes ready. It is a member of a wait_set (ready_list.hpp), or a view
-// for another library's loop (pollable.cpp).
+// A subscriber is told when what it waits for becomes ready. It is a member of a wait_set (ready_list.hpp), or a
+// pollable for another library's loop (pollable.cpp).
 class subscriber {
 public:
     // If `exclusive`, only one waiter can have what is offered, and `accepted` takes it away from the others. If not,

@@ -32,14 +32,14 @@ namespace {
 // the number is small enough for the array to have 25 such addresses, the array crowds.
 // Only numbers of steps that lead nearer than every smaller number matter. Euclid's algorithm finds them in order.
 bool crowds(std::uint64_t step) noexcept {
-    constexpr std::uint64_t most = 25;  // addresses in a bucket
-    constexpr std::uint64_t near_enough = (~std::uint64_t{0} >> bucket_bits) / most;
-    constexpr std::uint64_t most_steps = (std::uint64_t{5} << bucket_bits) / most;
+    constexpr std::uint64_t max = 25;  // addresses in a bucket
+    constexpr std::uint64_t near_enough = (~std::uint64_t{0} >> bucket_bits) / max;
+    constexpr std::uint64_t max_steps = (std::uint64_t{5} << bucket_bits) / max;
     std::uint64_t before = 0;  // how near the number before this one led; 0 stands for the whole circle
     std::uint64_t near = step;
     std::uint64_t steps_before = 0;
     std::uint64_t steps = 1;
-    while (steps <= most_steps) {
+    while (steps <= max_steps) {
         if (near < near_enough) return true;
         const std::uint64_t times = (before != 0 ? before : ~std::uint64_t{0}) / near;
         before = std::exchange(near, before - times * near);
@@ -108,7 +108,7 @@ void for_each_parked(void (*look)(const wait_node&, void*), void* context) noexc
         const signal_deferral inside;
         const std::lock_guard lock(each.lock);
         for_each_queue(each, [&](const wait_node& first) {
-            for (const wait_node* parked = &first; parked != nullptr; parked = wait_list::next(*parked))
+            for (const wait_node* parked = &first; parked != nullptr; parked = node_list::next(*parked))
                 look(*parked, context);
         });
     }

@@ -55,7 +55,7 @@ struct wait_node : detail::list_links<wait_node> {
         resumable,   // never in a queue; releasing it resumes the resumable
     };
 
-    static constexpr std::uint32_t most_index = 0xFF'FFFF;
+    static constexpr std::uint32_t max_index = 0xFF'FFFF;
 
     // A waiter may have several nodes. When the waiter is claimed, `number` says for which of its nodes. (Only the
     // lowest 24 bits of the number count.)
@@ -65,7 +65,7 @@ struct wait_node : detail::list_links<wait_node> {
           what(kind::waiter),
           cancelable(can_cancel),
           use(in),
-          index(number & most_index),
+          index(number & max_index),
           owner(&its_owner) {}
     wait_node(const wait_key& of, all_waiter& its_owner, detail::event_use in = {}) noexcept
         : key(of), what(kind::all_waiter), cancelable(true), use(in), index(0), all(&its_owner) {}
@@ -148,7 +148,7 @@ private:
     const std::uint32_t wanted_;
 };
 
-using wait_list = detail::intrusive_list<wait_node>;
+using node_list = detail::intrusive_list<wait_node>;
 
 // Whether the node is a sharer's. Null: no.
 inline bool is_sharer(const wait_node* node) noexcept {
@@ -156,7 +156,7 @@ inline bool is_sharer(const wait_node* node) noexcept {
 }
 // Whether the node is that of a delegate with sharers directly behind it. Null: no.
 inline bool leads_sharers(const wait_node* node) noexcept {
-    return node != nullptr && node->what == wait_node::kind::delegate && is_sharer(wait_list::next(*node));
+    return node != nullptr && node->what == wait_node::kind::delegate && is_sharer(node_list::next(*node));
 }
 
 // For tracers: the node's waiter is released now, because a wake has reached the node.

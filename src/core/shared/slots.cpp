@@ -10,7 +10,7 @@
 namespace tocsin::core {
 namespace {
 
-[[noreturn]] void refuse(const shared_view& object, std::errc error, const char* what) {
+[[noreturn]] void refuse(const shared_parts& object, std::errc error, const char* what) {
     char message[200];
     std::snprintf(message, sizeof message, "tocsin: %s at %p: %s", shared_kind_name(object.kind),
                   static_cast<const void*>(&object.header), what);
@@ -34,14 +34,14 @@ const char* shared_kind_name(shared_kind which) noexcept {
     return "object of an unknown kind";
 }
 
-void shared_refuse_no_room(const shared_view& object) {
+void shared_refuse_no_room(const shared_parts& object) {
     char what[100];
     std::snprintf(what, sizeof what, "all of its %u slots are taken by threads that wait for it or hold it",
                   object.slot_count);
     refuse(object, std::errc::no_buffer_space, what);
 }
 
-void shared_refuse_endless(const shared_view& object) {
+void shared_refuse_endless(const shared_parts& object) {
     refuse(object, std::errc::state_not_recoverable, "its memory is being changed without end");
 }
 
@@ -51,7 +51,7 @@ void shared_refuse_system() {
         "tocsin: threads of several processes can wait for each other on Linux only (docs/platforms.md)"));
 }
 
-void shared_check_stamp(const shared_view& object) {
+void shared_check_stamp(const shared_parts& object) {
     if (!platform::shared_futex::is_available()) shared_refuse_system();
     const std::uint32_t wanted = stamp_of(object.kind, object.slot_count);
     // no order: nothing but the stamp itself is read because of it
@@ -70,7 +70,7 @@ void shared_check_stamp(const shared_view& object) {
     refuse(object, std::errc::invalid_argument, what);
 }
 
-shared_slot* shared_claim_slot(const shared_view& object, std::uint32_t& index) noexcept {
+shared_slot* shared_claim_slot(const shared_parts& object, std::uint32_t& index) noexcept {
     const std::uint32_t mark = platform::shared_futex::thread_mark();
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& slot = object.slots[i];
@@ -88,7 +88,7 @@ shared_slot* shared_claim_slot(const shared_view& object, std::uint32_t& index) 
     return nullptr;
 }
 
-claimed_slot::claimed_slot(const shared_view& object) : slot_(shared_claim_slot(object, index_)) {
+claimed_slot::claimed_slot(const shared_parts& object) : slot_(shared_claim_slot(object, index_)) {
     if (slot_ == nullptr) shared_refuse_no_room(object);
 }
 

@@ -21,8 +21,8 @@ namespace tocsin::core {
 
 using detail::shared_header;
 using detail::shared_kind;
+using detail::shared_parts;
 using detail::shared_slot;
-using detail::shared_view;
 
 // The word of a slot. Upper half: the state in the two lowest bits, above them the ticket of the wait. Lower half: what
 // the waiting thread sleeps on. It is `armed` with some of the ticket, or the mark of a thread that has covered it
@@ -53,25 +53,25 @@ constexpr bool is_older(std::uint32_t a, std::uint32_t b) noexcept {
 constexpr bool is_ownerless(std::uint32_t owner) noexcept { return (owner & platform::owner_mask) == 0; }
 
 // Refuse with an exception that names the object and what is wrong.
-[[noreturn]] void shared_refuse_no_room(const shared_view& object);
-[[noreturn]] void shared_refuse_endless(const shared_view& object);
+[[noreturn]] void shared_refuse_no_room(const shared_parts& object);
+[[noreturn]] void shared_refuse_endless(const shared_parts& object);
 [[noreturn]] void shared_refuse_system();
 // Checks that the object is of this kind, version and size, and stamps it if it has no stamp yet. Throws.
-void shared_check_stamp(const shared_view& object);
+void shared_check_stamp(const shared_parts& object);
 const char* shared_kind_name(shared_kind which) noexcept;
 
 // Counts the rounds of a loop that ends unless another process keeps changing the object. An honest process changes it
 // a few times for each call it makes.
 class shared_rounds {
 public:
-    explicit shared_rounds(const shared_view& object) noexcept : object_(object) {}
+    explicit shared_rounds(const shared_parts& object) noexcept : object_(object) {}
     void next() {
-        if (++count_ == most) shared_refuse_endless(object_);
+        if (++count_ == max) shared_refuse_endless(object_);
     }
 
 private:
-    static constexpr std::uint32_t most = 1u << 22;
-    const shared_view& object_;
+    static constexpr std::uint32_t max = 1u << 22;
+    const shared_parts& object_;
     std::uint32_t count_ = 0;
 };
 
@@ -83,12 +83,12 @@ inline void shared_free_slot(shared_slot& slot) noexcept {
 }
 
 // Claims a slot for this thread, and covers it. Null if there is none.
-shared_slot* shared_claim_slot(const shared_view& object, std::uint32_t& index) noexcept;
+shared_slot* shared_claim_slot(const shared_parts& object, std::uint32_t& index) noexcept;
 
 // A slot that this thread has claimed and that is covered. The destructor frees the slot.
 class claimed_slot {
 public:
-    explicit claimed_slot(const shared_view& object);
+    explicit claimed_slot(const shared_parts& object);
     ~claimed_slot() {
         if (owned_) free();
     }
@@ -111,7 +111,7 @@ private:
     bool owned_ = true;
 };
 
-inline std::uint32_t new_ticket(const shared_view& object) noexcept {
+inline std::uint32_t new_ticket(const shared_parts& object) noexcept {
     // [held] Each draw acquires the claims that came before the draws before it (Death in shared_lock.cpp).
     return object.header.tickets.fetch_add(1, std::memory_order_acq_rel) & ticket_mask;
 }
@@ -152,7 +152,7 @@ public:
     void add(const platform::watched_word& one) noexcept {
         for (std::size_t i = 0; i != count_; ++i)
             if (words_[i].narrow == one.narrow && words_[i].wide == one.wide) return;
-        if (count_ == platform::most_watched)
+        if (count_ == platform::max_watched)
             lacks_some_ = true;
         else
             words_[count_++] = one;
@@ -170,7 +170,7 @@ public:
     }
 
 private:
-    platform::watched_word words_[platform::most_watched];
+    platform::watched_word words_[platform::max_watched];
     std::size_t count_ = 0;
     bool lacks_some_ = false;
 };

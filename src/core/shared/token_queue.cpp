@@ -86,7 +86,7 @@
 // tests/unit/shared_event_test.cpp, shared_death_test.cpp (kills after each instruction), shared_scribble_test.cpp.
 #include "core/shared/token_queue.hpp"
 
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/spinner.hpp"
 
 #include <tocsin/detail/shared_tokens.hpp>
@@ -121,7 +121,7 @@ bool receive(shared_slot& slot, std::uint64_t seen) noexcept {
     return false;
 }
 
-bool try_take(const shared_view& object) noexcept {
+bool try_take(const shared_parts& object) noexcept {
     std::uint64_t seen = object.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
     while (lower(seen) != 0) {
         // [token] acquires what the givers released.
@@ -134,7 +134,7 @@ bool try_take(const shared_view& object) noexcept {
 
 // Makes a slot that has just been claimed idle. Returns true if a dead owner left a token in it, which is now the
 // caller's.
-bool clear(const shared_view& object, shared_slot& slot) {
+bool clear(const shared_parts& object, shared_slot& slot) {
     shared_rounds rounds(object);
     for (;; rounds.next()) {
         std::uint64_t seen = slot.word.load(std::memory_order_relaxed);  // no order: see the exchanges
@@ -182,7 +182,7 @@ struct slot_look {
 
 // Says in `control` that slots are in use.
 // Returns false if there are tokens in the count.
-bool announce(const shared_view& object) {
+bool announce(const shared_parts& object) {
     shared_rounds rounds(object);
     std::uint64_t seen = object.header.control.load(std::memory_order_relaxed);  // no order: see the exchange
     for (;; rounds.next()) {
@@ -197,7 +197,7 @@ bool announce(const shared_view& object) {
 // Calls `watch(owner, its value)` for the owner of each slot in use but `own`: a waiting thread sleeps on these.
 // Returns true, without having named all, if a dead thread may have left a token.
 template <class Watch>
-bool watch_others(const shared_view& object, const shared_slot* own, Watch watch) noexcept {
+bool watch_others(const shared_parts& object, const shared_slot* own, Watch watch) noexcept {
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& other = object.slots[i];
         if (&other == own) continue;
@@ -212,7 +212,7 @@ bool watch_others(const shared_view& object, const shared_slot* own, Watch watch
 
 // Tells those who sleep of tokens that the dead have left. A thread that has slept may have been woken for several
 // reasons at once, and one of the kernel's wakes may have been spent on it (dies-5).
-void pass_news_on(const shared_view& object, const shared_slot& own) noexcept {
+void pass_news_on(const shared_parts& object, const shared_slot& own) noexcept {
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& other = object.slots[i];
         if (&other == &own) continue;
@@ -225,7 +225,7 @@ void pass_news_on(const shared_view& object, const shared_slot& own) noexcept {
 // Does so at the end of a wait.
 class news {
 public:
-    news(const shared_view& object, const shared_slot& own) noexcept : object_(object), own_(own) {}
+    news(const shared_parts& object, const shared_slot& own) noexcept : object_(object), own_(own) {}
     ~news() {
         if (slept) pass_news_on(object_, own_);
     }
@@ -235,14 +235,14 @@ public:
     bool slept = false;
 
 private:
-    const shared_view& object_;
+    const shared_parts& object_;
     const shared_slot& own_;
 };
 
 enum class begun { waiting, lost };
 
 // Makes the word `waiting`, and says so in `control`, before (token_queue-4) and after.
-begun begin_waiting(const shared_view& object, shared_slot& slot, std::uint32_t ticket) {
+begun begin_waiting(const shared_parts& object, shared_slot& slot, std::uint32_t ticket) {
     if (!announce(object)) return begun::lost;
     std::uint64_t idle = slot.word.load(std::memory_order_relaxed);  // no order: the exchange decides
     const std::uint64_t waiting = joined(above(slot_state::waiting, ticket), armed | (ticket & (armed - 1)));
@@ -256,7 +256,7 @@ begun begin_waiting(const shared_view& object, shared_slot& slot, std::uint32_t 
 
 }  // namespace
 
-bool take_from_dead(const shared_view& object) noexcept {
+bool take_from_dead(const shared_parts& object) noexcept {
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& slot = object.slots[i];
         const slot_look seen(slot);
@@ -267,12 +267,12 @@ bool take_from_dead(const shared_view& object) noexcept {
     return false;
 }
 
-void drop_from_dead(const shared_view& object) noexcept {
+void drop_from_dead(const shared_parts& object) noexcept {
     for (std::uint32_t i = 0; i != object.slot_count && take_from_dead(object); ++i) {
     }
 }
 
-wait_status wait_for_token(const shared_view& object, const detail::wait_options& options) {
+wait_status wait_for_token(const shared_parts& object, const detail::wait_options& options) {
     if (try_take(object)) return wait_status::signaled;
     if (options.stop != nullptr && options.stop->stop_requested()) return wait_status::stopped;
     if (options.until.which() == deadline::clock::passed) return wait_status::timed_out;
@@ -284,7 +284,7 @@ wait_status wait_for_token(const shared_view& object, const detail::wait_options
     };
     if (looks.before_parking(token_is_there)) return wait_status::signaled;
     const shared_stop stop(options.stop);
-    listed_sleeper shown({shared_kind_name(object.kind), &object.header});
+    diagnosed_sleeper shown({shared_kind_name(object.kind), &object.header});
     shared_rounds rounds(object);
     for (;; rounds.next()) {  // again only if the slot was lost, or for a token that somebody else took
         const claimed_slot claim(object);
@@ -355,7 +355,7 @@ struct oldest_wait {
     }
 };
 
-oldest_wait find_oldest(const shared_view& object) noexcept {
+oldest_wait find_oldest(const shared_parts& object) noexcept {
     oldest_wait found;
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& slot = object.slots[i];
@@ -375,7 +375,7 @@ oldest_wait find_oldest(const shared_view& object) noexcept {
 
 }  // namespace
 
-bool kept_token_wait::claim() noexcept {
+bool keeper_wait::claim() noexcept {
     std::uint32_t index = 0;
     if (platform::shared_futex::has_room_to_hold()) slot_ = shared_claim_slot(object_, index);
     if (slot_ == nullptr) return false;
@@ -386,7 +386,7 @@ bool kept_token_wait::claim() noexcept {
     return true;
 }
 
-void kept_token_wait::free() noexcept {
+void keeper_wait::free() noexcept {
     pass_news_on(object_, *slot_);  // the keeper has slept; while it owns the slot, others watch it
     platform::shared_futex::cover(slot_->owner);
     platform::shared_futex::let_go(slot_->owner);
@@ -395,7 +395,7 @@ void kept_token_wait::free() noexcept {
     slot_ = nullptr;
 }
 
-kept_token_wait::step kept_token_wait::advance(sleep_list& words) {
+keeper_wait::step keeper_wait::advance(sleep_list& words) {
     shared_rounds rounds(object_);
     for (;; rounds.next()) {
         if (slot_ == nullptr) {
@@ -440,7 +440,7 @@ kept_token_wait::step kept_token_wait::advance(sleep_list& words) {
     }
 }
 
-bool kept_token_wait::end() noexcept {
+bool keeper_wait::end() noexcept {
     if (slot_ == nullptr) return false;
     bool has_token = false;
     if (!withdraw(*slot_, ticket_)) {
@@ -451,7 +451,7 @@ bool kept_token_wait::end() noexcept {
     return has_token;
 }
 
-bool give_token(const shared_view& object, std::uint32_t limit, std::uint32_t* before) {
+bool give_token(const shared_parts& object, std::uint32_t limit, std::uint32_t* before) {
     shared_rounds rounds(object);
     for (;; rounds.next()) {
         std::uint64_t seen = object.header.control.load(std::memory_order_acquire);  // [queued]

@@ -13,7 +13,7 @@ namespace tocsin::core {
 enum class child_duty : std::uint8_t {
     table,        // empties the queues, if this copy owns them; forgets doorbells and futexes (lot/table.cpp)
     lock_owners,  // forgets who holds which lock (sync/lock_owners.cpp)
-    listed_waits,     // empties the lists of waits for custom sources (wait/listed_wait.cpp)
+    diagnosed_waits,  // empties the lists of waits for custom sources (wait/diagnosed_wait.cpp)
     default_service,  // forgets the default driver, whose loop does not run in the child (async/service.cpp)
     timer_threads,  // begins without timers and without the threads that serve them (async/timer_thread.cpp)
     poll_thread,    // the same for descriptors (async/poll_thread.cpp)

@@ -35,7 +35,7 @@
 
 namespace tocsin::core {
 
-constinit held_bit held_bits[most_held_bits]{};
+constinit held_bit held_bits[max_held_bits]{};
 constinit std::uint32_t held_bits_in_use = 0;
 
 namespace {
@@ -61,7 +61,7 @@ void enter_lock_owner(const void* word, unsigned bit) noexcept {
     const std::uint64_t thread = platform::thread_number_or_nickname();
     const signal_deferral inside;
     const std::lock_guard held(owners_lock);
-    if (held_bits_in_use != most_held_bits) held_bits[held_bits_in_use++] = {word, thread, bit};
+    if (held_bits_in_use != max_held_bits) held_bits[held_bits_in_use++] = {word, thread, bit};
 }
 
 void name_lock_owner(std::uint64_t nickname, std::uint64_t number) noexcept {

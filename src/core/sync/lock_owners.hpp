@@ -31,8 +31,8 @@ struct held_bit {
     std::uint64_t thread = 0;  // its number; or a nickname, from platform::nicknames_from on
     std::uint32_t bit = 0;
 };
-inline constexpr unsigned most_held_bits = 1024;
-extern held_bit held_bits[most_held_bits];
+inline constexpr unsigned max_held_bits = 1024;
+extern held_bit held_bits[max_held_bits];
 extern std::uint32_t held_bits_in_use;  // the first so many entries are in use
 
 }  // namespace tocsin::core

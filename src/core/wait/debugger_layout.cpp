@@ -7,7 +7,7 @@
 #include "core/lot/lot.hpp"
 #include "core/sync/lock_owners.hpp"
 #include "core/sync/names.hpp"
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/member_table.hpp"
 #include "platform/poller/poller.hpp"
 
@@ -42,17 +42,17 @@ struct debugger_layout {
     std::uintptr_t first_lock_kind = static_cast<std::uintptr_t>(wait_kind::lock_bit_0);
     std::uintptr_t all_waiter = static_cast<std::uintptr_t>(wait_node::kind::all_waiter);
 
-    const list_of_waits* lists = lists_of_waits;
-    std::uintptr_t list_count = std::size(lists_of_waits);
-    std::uintptr_t list_size = sizeof(list_of_waits);
+    const diagnosed_list* lists = diagnosed_lists;
+    std::uintptr_t list_count = std::size(diagnosed_lists);
+    std::uintptr_t list_size = sizeof(diagnosed_list);
     std::uintptr_t list_first =
-        offsetof(list_of_waits, waits);  // the list's first member leads to its first wait
-    std::uintptr_t listed_label = offsetof(listed_wait, label_);  // a string and an address
-    std::uintptr_t listed_thread = offsetof(listed_wait, origin_) + offsetof(wait_origin, thread);
-    std::uintptr_t listed_since = offsetof(listed_wait, origin_) + offsetof(wait_origin, since);
-    std::uintptr_t listed_polled = offsetof(listed_sleep, polled);
-    std::uintptr_t listed_polled_count = offsetof(listed_sleep, polled_count);
-    std::uintptr_t listed_members = offsetof(listed_sleep, members);
+        offsetof(diagnosed_list, waits);  // the list's first member leads to its first wait
+    std::uintptr_t diagnosed_label = offsetof(diagnosed_wait, label_);  // a string and an address
+    std::uintptr_t diagnosed_thread = offsetof(diagnosed_wait, origin_) + offsetof(wait_origin, thread);
+    std::uintptr_t diagnosed_since = offsetof(diagnosed_wait, origin_) + offsetof(wait_origin, since);
+    std::uintptr_t diagnosed_polled = offsetof(diagnosed_sleep, polled);
+    std::uintptr_t diagnosed_polled_count = offsetof(diagnosed_sleep, polled_count);
+    std::uintptr_t diagnosed_members = offsetof(diagnosed_sleep, members);
     std::uintptr_t polled_size = sizeof(platform::poll_entry);  // begins with the descriptor, an int
     std::uintptr_t members_chains =
         offsetof(member_table, chains_);  // a vector: pointers to its begin and end

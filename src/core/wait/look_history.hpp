@@ -19,7 +19,7 @@
 //
 // So a probe for looking begins a *burst* of at most `burst_looks` long looks, in consecutive waits. A long look takes
 // at most `wake_multiple` times what waking a thread of the class has taken (`wake`, measured from the release until
-// the thread runs), and never more than `most_look`. The burst ends at once if a look fails, or if it takes more than
+// the thread runs), and never more than `max_look`. The burst ends at once if a look fails, or if it takes more than
 // half the time of the look before it. It ends well if a look takes no longer than a short look: then there is credit.
 // If waking a thread has not been measured yet, probes are short looks.
 //
@@ -28,7 +28,7 @@
 // measurement says otherwise.
 //
 // What a mistake costs. A burst that finds nothing costs one long look, or two if the answers come by chance, in 32
-// waits at first and in 2,048 later. Chance alone does not bring the probes nearer again: that takes `most_credit`. A
+// waits at first and in 2,048 later. Chance alone does not bring the probes nearer again: that takes `max_credit`. A
 // class that has had so much credit is *settled*. If a settled class has lost its credit, a burst begins at once,
 // because something has probably disturbed two threads that answer each other (another thread has taken one of their
 // cores for a while).
@@ -46,11 +46,11 @@ namespace tocsin::core {
 
 class look_history {
 public:
-    static constexpr std::int64_t short_look = 4'000;   // nanoseconds, as all times here
-    static constexpr std::int64_t most_look = 100'000;  // of a long look
-    static constexpr std::int64_t wake_multiple = 2;    // as cores and their sleep states differ
+    static constexpr std::int64_t short_look = 4'000;  // nanoseconds, as all times here
+    static constexpr std::int64_t max_look = 100'000;  // of a long look
+    static constexpr std::int64_t wake_multiple = 2;   // as cores and their sleep states differ
     static constexpr unsigned burst_looks = 3;
-    static constexpr unsigned most_yields = 8;
+    static constexpr unsigned max_yields = 8;
     static constexpr unsigned waits_a_sample = 16;
     // Two threads that answer each other in step would begin to measure in the same waits, and only the first of them
     // could (wake_sample.hpp). So one that is far does it more often, until it has seen that it no longer is.
@@ -93,7 +93,7 @@ public:
     static bool is_steady(std::uint64_t packed) noexcept {
         constexpr std::uint64_t burst_bits = std::uint64_t{3} << 16;
         constexpr std::uint64_t settled_bit = std::uint64_t{1} << 18;
-        return ((packed ^ fresh) & (15 | burst_bits | settled_bit)) == (most_credit | settled_bit);
+        return ((packed ^ fresh) & (15 | burst_bits | settled_bit)) == (max_credit | settled_bit);
     }
     static advice steady_advice(std::uint64_t packed) noexcept {
         return {.look = short_look, .yields = ((packed ^ fresh) & 0xF0) != 0};
@@ -106,12 +106,12 @@ public:
             const auto width = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(took / unit)));
             const bool goes_well = found && !quick && width < last_width_;
             burst_ = goes_well ? static_cast<std::uint8_t>(burst_ - 1) : std::uint8_t{0};
-            last_width_ = static_cast<std::uint8_t>(std::min(width, most_width));
+            last_width_ = static_cast<std::uint8_t>(std::min(width, max_width));
         }
         if (quick) {
-            look_ = std::min<std::uint8_t>(look_ + 1, most_credit);
+            look_ = std::min<std::uint8_t>(look_ + 1, max_credit);
             if (given.is_long) look_ = std::max(look_, credit_after_burst);
-            if (look_ == most_credit) is_settled_ = true;
+            if (look_ == max_credit) is_settled_ = true;
             return;
         }
         if (given.is_long || look_ == 0) return;
@@ -125,7 +125,7 @@ public:
     // The thread has yielded. `late`: a yield let an unrelated thread run.
     void end_yields(bool found, bool late) noexcept {
         yield_ = late    ? std::uint8_t{0}
-                 : found ? std::min<std::uint8_t>(yield_ + 1, most_credit)
+                 : found ? std::min<std::uint8_t>(yield_ + 1, max_credit)
                          : after_failure(yield_);
         if (found && !late) yield_probe_ = first_probe;
     }
@@ -139,7 +139,7 @@ public:
     // A thread ran `took` after its release.
     void note_wake(std::int64_t took) noexcept {
         const auto sample =
-            static_cast<std::uint32_t>(std::clamp<std::int64_t>(took / unit, 1, most_wake / unit));
+            static_cast<std::uint32_t>(std::clamp<std::int64_t>(took / unit, 1, max_wake / unit));
         if (wake_ == 0) {
             wake_ = static_cast<std::uint16_t>(sample);
             return;
@@ -150,12 +150,12 @@ public:
     }
     // For waits whose wake-ups are never measured: as if one had taken the longest time that a long look allows for.
     void assume_wake() noexcept {
-        if (wake_ == 0) wake_ = most_wake / unit;
+        if (wake_ == 0) wake_ = max_wake / unit;
     }
     // A thread slept for `slept` until its release.
     void note_sleep(std::int64_t slept) noexcept { is_far_ = wake_ != 0 && slept > long_look(); }
 
-    std::int64_t long_look() const noexcept { return std::min(wake_multiple * wake_ * unit, most_look); }
+    std::int64_t long_look() const noexcept { return std::min(wake_multiple * wake_ * unit, max_look); }
     bool looks() const noexcept { return look_ != 0; }
 
     // As one word: 0 is a new history.
@@ -176,7 +176,7 @@ public:
         made.yield_probe_ = word >> 12 & 15;
         made.burst_ = word >> 16 & 3;
         made.is_settled_ = (word >> 18 & 1) != 0;
-        made.last_width_ = word >> 19 & most_width;
+        made.last_width_ = word >> 19 & max_width;
         made.is_far_ = (word >> 24 & 1) != 0;
         made.waits_ = static_cast<std::uint16_t>(word >> 32);
         made.wake_ = static_cast<std::uint16_t>(word >> 48);
@@ -184,7 +184,7 @@ public:
     }
 
 private:
-    static constexpr std::uint8_t most_credit = 15;
+    static constexpr std::uint8_t max_credit = 15;
     static constexpr std::uint8_t first_credit = 2;
     static constexpr std::uint8_t credit_after_burst = 4;
     static constexpr std::uint8_t failure_costs = 2;
@@ -192,8 +192,8 @@ private:
     static constexpr std::uint8_t last_look_probe = 11;  // later probes after up to 2^11,
     static constexpr std::uint8_t last_yield_probe = 9;  // or 2^9
     static constexpr std::int64_t unit = 64;             // nanoseconds, of `wake_`
-    static constexpr std::int64_t most_wake = most_look / wake_multiple;
-    static constexpr unsigned most_width = 31;
+    static constexpr std::int64_t max_wake = max_look / wake_multiple;
+    static constexpr unsigned max_width = 31;
     static constexpr std::uint64_t fresh = std::uint64_t{first_credit} | std::uint64_t{first_credit} << 4 |
                                            std::uint64_t{first_probe} << 8 | std::uint64_t{first_probe} << 12;
 
@@ -203,16 +203,16 @@ private:
     bool is_due(std::uint8_t probe) const noexcept { return waits_ % (1u << probe) == 0; }
     void begin_burst() noexcept {
         burst_ = burst_looks;
-        last_width_ = most_width;
+        last_width_ = max_width;
     }
 
     std::uint8_t look_ = first_credit;
     std::uint8_t yield_ = first_credit;
     std::uint8_t look_probe_ = first_probe;
     std::uint8_t yield_probe_ = first_probe;
-    std::uint8_t burst_ = 0;   // long looks that are left
-    bool is_settled_ = false;  // has had `most_credit` since the last burst that followed a loss of credit
-    bool is_far_ = false;      // whether the last measured sleep was longer than a long look
+    std::uint8_t burst_ = 0;       // long looks that are left
+    bool is_settled_ = false;      // has had `max_credit` since the last burst that followed a loss of credit
+    bool is_far_ = false;          // whether the last measured sleep was longer than a long look
     std::uint8_t last_width_ = 0;  // of the last long look: the bits of its time in units
     std::uint16_t waits_ = 0;      // that lacked a credit
     std::uint16_t wake_ = 0;       // what waking a thread takes, in units; 0: not measured yet

@@ -181,7 +181,7 @@ multi_wait::progress multi_wait::enlist_in_lot(wait_node& node, const source& fr
 multi_wait::progress multi_wait::enlist_custom(custom_entry& entry, const source& from, std::uint32_t index,
                                                const wait_origin& origin) noexcept {
     if (from.custom().enlist(from.object(), entry)) {
-        entry.listed.enter(from, self, origin);
+        entry.diagnosed.enter(from, self, origin);
         return progress::waiting;
     }
     if (is_all()) {
@@ -202,7 +202,7 @@ void multi_wait::delist() noexcept {
     for (std::uint32_t i = 0; i != enlisted_; ++i) {
         const source& each = sources_[i];
         if (auto* const entry = std::get_if<custom_entry>(&slots_[i])) {
-            entry->listed.leave();
+            entry->diagnosed.leave();
             each.custom().delist(each.object(), *entry);
         } else if (auto* const node = std::get_if<wait_node>(&slots_[i]);
                    node != nullptr && !committed_ && i != winner) {

@@ -10,7 +10,7 @@
 #include "core/lot/lot.hpp"
 #include "core/lot/waiter.hpp"
 #include "core/sync/rundown.hpp"
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 
 #include <tocsin/detail/atomic.hpp>
 #include <tocsin/source.hpp>
@@ -24,7 +24,7 @@ namespace tocsin::core {
 // One source's storage in a wait: a node in the lot, an entry in the list of a custom source, or nothing.
 struct custom_entry : wait_entry {
     using wait_entry::wait_entry;
-    listed_wait listed;
+    diagnosed_wait diagnosed;
 };
 using wait_slot = std::variant<std::monostate, wait_node, custom_entry>;
 static_assert(sizeof(custom_entry) <= sizeof(wait_node), "a wait that has no custom source pays for them");

@@ -323,9 +323,9 @@ void ready_list::remove_timers() noexcept {
     while (timer_member* const each = timers_.first()) forget(*each);
 }
 
-void ready_list::make_due_ready(std::size_t most) noexcept {
+void ready_list::make_due_ready(std::size_t max) noexcept {
     for (timer_queue* const queue : {&steady_timers_, &system_timers_}) {
-        for (; most != 0; --most) {
+        for (; max != 0; --max) {
             timer_entry* const due = queue->take_due();
             if (due == nullptr) break;
             make_ready(static_cast<timer_member&>(*due));

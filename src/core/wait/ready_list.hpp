@@ -193,7 +193,7 @@ private:
     }
     timer_queue& queue_for(const deadline& when) noexcept;
     void report(timer_member& which) noexcept;
-    void make_due_ready(std::size_t most) noexcept;
+    void make_due_ready(std::size_t max) noexcept;
     void disarm(timer_member& which) noexcept;
     void forget(timer_member& leaving) noexcept;
     void make_ready(member& which) noexcept;

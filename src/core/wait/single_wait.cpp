@@ -34,7 +34,7 @@ single_wait::single_wait(void (*released)(resumable&) noexcept, const wait_key& 
     : resumable(released), self_(this), node_(key, self_, true, forks(), use) {}
 
 bool single_wait::is_of_this_process() const noexcept {
-    return (forks() & wait_node::most_index) == node_.index;
+    return (forks() & wait_node::max_index) == node_.index;
 }
 
 bool single_wait::park(const detail::lot_source& how) noexcept {

@@ -43,7 +43,7 @@ bool is_timer(const source& one, timers of) noexcept {
 
 void check(std::span<const source> sources, const char* function) {
     if (sources.empty()) refuse(function, "no sources");
-    if (sources.size() > wait_node::most_index) refuse(function, "too many sources");
+    if (sources.size() > wait_node::max_index) refuse(function, "too many sources");
     for (std::size_t i = 0; i != sources.size(); ++i) {
         if (sources[i].empty()) refuse(function, i, "is empty");
     }

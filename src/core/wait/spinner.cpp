@@ -3,7 +3,7 @@
 //
 // Addresses with the same hash form a class. (If different addresses share a class, guesses become worse, but no result
 // becomes wrong.) Each class has a history, which is one word (look_history.hpp: the policy). A wait takes these steps:
-//   1. A wait for permits yields if permits are held for a moment only (turn_credit.hpp).
+//   1. A wait for permits yields if permits are held for a moment only (semaphore_credit.hpp).
 //   2. It looks, if the history says so and it has not yielded: a short look.
 //   3. It queues. (A wait for a lock queues only after step 5, because a lock is not handed over to a queued thread.)
 //   4. It looks, if the history says so and it has not looked yet: a long look, any look of a wait that has yielded in
@@ -11,7 +11,7 @@
 //   5. It yields, if the history says so and it has not yielded yet.
 //   6. It sleeps. It tells the history if it was released before it was asleep. Some waits also measure how long they
 //      take from their release until they run (core/lot/wake_sample.hpp).
-// Step 1 has a credit of its own (turn_credit.hpp). The rest of this comment is about the other steps, except the
+// Step 1 has a credit of its own (semaphore_credit.hpp). The rest of this comment is about the other steps, except the
 // bounds, which hold for step 1, too.
 //
 //   Looking pays when the signal comes from another processor within microseconds. It never pays when the signaller
@@ -24,7 +24,7 @@
 // The accesses to a history are relaxed: a race loses an update of the history, nothing more.
 //
 // Bounds: a look ends, at the latest, after the time that the spin_policy gives it, and an adaptive one after 100 us.
-// Yielding ends after `most_yields` yields. Neither depends on a step of another thread, so no choice of priorities can
+// Yielding ends after `max_yields` yields. Neither depends on a step of another thread, so no choice of priorities can
 // make a thread hang here. On one processor no thread spins.
 //
 // The constants were measured: docs/decisions/0005-spin.md, docs/decisions/0056-bursts-of-looks.md.
@@ -36,7 +36,7 @@
 #include "core/lot/relay.hpp"
 #include "core/sync/counters.hpp"
 #include "core/wait/debugger_layout.hpp"
-#include "core/wait/turn_credit.hpp"
+#include "core/wait/semaphore_credit.hpp"
 #include "platform/shared_table/thread_slots.hpp"
 #include "platform/system/system.hpp"
 
@@ -73,12 +73,12 @@ void write(detail::atomic<std::uint64_t>&, const no_history&) noexcept {}
 std::int64_t now() noexcept { return 0; }
 
 struct always {
-    static void begin_turn(std::uint16_t, std::uint32_t) noexcept {}
-    static void end_turn(std::uint16_t, std::uint32_t) noexcept {}
+    static void begin_use(std::uint16_t, std::uint32_t) noexcept {}
+    static void end_use(std::uint16_t, std::uint32_t) noexcept {}
     static bool allows() noexcept { return true; }
     static void learn(bool, bool) noexcept {}
 };
-constinit always turns[classes]{};
+constinit always permit_uses[classes]{};
 #else
 look_history read(const detail::atomic<std::uint64_t>& slot) noexcept {
     return look_history::unpacked(slot.load(std::memory_order_relaxed));  // no order: a guess
@@ -96,7 +96,7 @@ std::int64_t now() noexcept {
         .count();
 }
 
-constinit turn_credit turns[classes]{};
+constinit semaphore_credit permit_uses[classes]{};
 #endif
 
 std::uint16_t mark_of_this_thread() noexcept {
@@ -153,7 +153,7 @@ spinner::spinner(const wait_key& key, const detail::wait_options& options, bool 
     advise(measures);
     advice_.look = may_look ? std::min(advice_.look, longest_) : 0;
     advice_.measures &= may_look;
-    yields_left_ = advice_.yields ? look_history::most_yields : 0;
+    yields_left_ = advice_.yields ? look_history::max_yields : 0;
 }
 
 void spinner::advise(bool measures) noexcept {
@@ -216,22 +216,23 @@ bool spinner::try_yield() noexcept {
 }
 
 bool spinner::may_yield_before_parking() noexcept {
-    if (policy_of(options_).which() != spin_policy::mode::adaptive || !turns[class_].allows()) return false;
-    yields_left_ = turn_credit::most_yields;
+    if (policy_of(options_).which() != spin_policy::mode::adaptive || !permit_uses[class_].allows())
+        return false;
+    yields_left_ = semaphore_credit::max_yields;
     yields_early_ = true;
     return true;
 }
 
-void spinner::begin_turn() const noexcept {
-    turns[class_].begin_turn(mark_of_this_thread(), static_cast<std::uint32_t>(now()));
+void spinner::begin_use() const noexcept {
+    permit_uses[class_].begin_use(mark_of_this_thread(), static_cast<std::uint32_t>(now()));
 }
 
-void spinner::end_turn(const wait_key& semaphore) noexcept {
-    turns[class_of(semaphore)].end_turn(mark_of_this_thread(), static_cast<std::uint32_t>(now()));
+void spinner::end_use(const wait_key& semaphore) noexcept {
+    permit_uses[class_of(semaphore)].end_use(mark_of_this_thread(), static_cast<std::uint32_t>(now()));
 }
 
 bool spinner::learn_early_yield(bool success) noexcept {
-    turns[class_].learn(success, late_);
+    permit_uses[class_].learn(success, late_);
     yields_left_ = 0;
     yielded_ = false;
     if (success) count(counter::yielded);

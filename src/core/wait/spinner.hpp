@@ -46,9 +46,9 @@ public:
     }
 
     // Called before the thread is queued, by waits for permits. Under the adaptive policy, if permits are held for a
-    // moment only (turn_credit.hpp), yields to other threads a few times and calls `ready()` after each yield. Returns
-    // true as soon as `ready()` does. If it never does, before_parking() does not look, and while_parked()
-    // does not yield again.
+    // moment only (semaphore_credit.hpp), yields to other threads a few times and calls `ready()` after each yield.
+    // Returns true as soon as `ready()` does. If it never does, before_parking() does not look, and while_parked() does
+    // not yield again.
     template <class Ready>
     bool yield_before_parking(Ready ready) noexcept {
         if (!may_yield_before_parking()) return false;
@@ -59,9 +59,9 @@ public:
     }
 
     // Called when the thread was queued, has been handed its permits, and runs again.
-    void begin_turn() const noexcept;
+    void begin_use() const noexcept;
     // Called when the thread is about to hand out permits of this semaphore.
-    static void end_turn(const wait_key& semaphore) noexcept;
+    static void end_use(const wait_key& semaphore) noexcept;
 
     // Called after the thread is queued. Under a fixed policy, calls `released()` again and again, for as long as the
     // policy says. Under the adaptive policy, does the same for 100 us at most, if the history advises that and

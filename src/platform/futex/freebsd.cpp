@@ -38,9 +38,9 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     return timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
-void wake(const void* word, int most) noexcept {
+void wake(const void* word, int max) noexcept {
     const errno_guard guard;
-    ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, static_cast<unsigned long>(most), nullptr,
+    ::_umtx_op(const_cast<void*>(word), UMTX_OP_WAKE_PRIVATE, static_cast<unsigned long>(max), nullptr,
                nullptr);
 }
 

@@ -48,10 +48,10 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
     return errno == ETIMEDOUT && !cut ? sleep_result::timed_out : sleep_result::returned;
 }
 
-void wake(const void* word, int most) noexcept {
+void wake(const void* word, int max) noexcept {
     const errno_guard guard;
     (void)timed_call<older, newer>(0, [=](long call, const auto&) {
-        return ::syscall(call, word, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
+        return ::syscall(call, word, FUTEX_WAKE_PRIVATE, max, nullptr, nullptr, 0);
     });
 }
 

@@ -40,9 +40,9 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
     return error == ETIMEDOUT ? sleep_result::timed_out : sleep_result::returned;
 }
 
-void wake(const void* word, int most) noexcept {
+void wake(const void* word, int max) noexcept {
     const errno_guard guard;
-    ::futex(kernel_word(word), FUTEX_WAKE_PRIVATE, most, nullptr, nullptr);
+    ::futex(kernel_word(word), FUTEX_WAKE_PRIVATE, max, nullptr, nullptr);
 }
 
 }  // namespace

@@ -50,9 +50,9 @@ class table_growth {
 public:
     static constexpr std::uint32_t sleeps_a_count = 256;
     static constexpr std::uint32_t counts_a_look = 64;
-    static constexpr long most_threads_a_slot = 16;
+    static constexpr long max_threads_a_slot = 16;
     static constexpr long slots_a_thread = 4;
-    static constexpr long most_slots = 1L << 16;
+    static constexpr long max_slots = 1L << 16;
     static constexpr std::int64_t may_be_late = 100'000'000;  // nanoseconds
 
     // Called by a thread before its first sleep and before every `sleeps_a_count`-th. It is to sleep until `until`.
@@ -93,10 +93,10 @@ private:
         if (slots != ours_ && slots > kernel.usual_slots()) return false;
         const long threads = kernel.threads();
         if (threads < 0) return false;
-        if (threads / most_threads_a_slot < slots) return true;
-        const long wanted = std::min(
-            most_slots, static_cast<long>(std::bit_ceil(static_cast<unsigned long>(threads) *
-                                                        static_cast<unsigned long>(slots_a_thread))));
+        if (threads / max_threads_a_slot < slots) return true;
+        const long wanted =
+            std::min(max_slots, static_cast<long>(std::bit_ceil(static_cast<unsigned long>(threads) *
+                                                                static_cast<unsigned long>(slots_a_thread))));
         if (wanted <= slots) return false;
         if (!until.is_never() && until.remaining() < may_be_late) return true;
         if (kernel.is_urgent()) return true;

@@ -31,10 +31,10 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, std::int64_t 
     return result == timed_out ? sleep_result::timed_out : sleep_result::returned;
 }
 
-void wake(const void* word, unsigned most) noexcept {
+void wake(const void* word, unsigned max) noexcept {
     constexpr std::uintptr_t page = 0x1'0000;  // bytes in a page of memory 0, the only memory
     if (reinterpret_cast<std::uintptr_t>(word) / page >= __builtin_wasm_memory_size(0)) return;
-    __builtin_wasm_memory_atomic_notify(engine_word(word), most);
+    __builtin_wasm_memory_atomic_notify(engine_word(word), max);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@
 //       the child. The count is kept modulo 131,071, so every number is less than no_doorbell, the greatest
 //       doorbell_id.
 //   doorbells-5  Every doorbell that has been made is taken by one thread or one poll set, or is kept by a thread, or
-//       is in one of the stacks. At most `most_idle` doorbells are idle, apart from those that could not be closed
+//       is in one of the stacks. At most `max_idle` doorbells are idle, apart from those that could not be closed
 //       because a strike might still come (doorbells-3). The next owner of a doorbell that could not be closed answers
 //       its ring.
 //
@@ -153,7 +153,7 @@ doorbell_id doorbell_pool::take_kept() noexcept {
 }
 
 doorbell_id doorbell_pool::number_of(doorbell_id index) const noexcept {
-    return forks_.load(std::memory_order_relaxed) * most + index;  // no order: see forget()
+    return forks_.load(std::memory_order_relaxed) * max + index;  // no order: see forget()
 }
 
 void doorbell_pool::give_back(doorbell_id bell) noexcept {
@@ -197,9 +197,9 @@ doorbell_id doorbell_pool::take_idle() noexcept {
 
 void doorbell_pool::release(doorbell_id bell) noexcept {
     if (find(bell) == nullptr) return;  // the bell of a poll set that was opened before a fork
-    const doorbell_id index = bell % most;
+    const doorbell_id index = bell % max;
     const bool enough =
-        idle_count_.fetch_add(1, std::memory_order_relaxed) >= most_idle;  // no order: a number
+        idle_count_.fetch_add(1, std::memory_order_relaxed) >= max_idle;  // no order: a number
     if (!enough || !close(index)) return idle_.push(at_, index);
     idle_count_.fetch_sub(1, std::memory_order_relaxed);  // no order: a number
 }
@@ -220,7 +220,7 @@ bool doorbell_pool::close(doorbell_id index) noexcept {
 
 void doorbell_pool::close_idle() noexcept {
     for (doorbell_id bell = take_idle(); bell != no_doorbell; bell = take_idle()) {
-        (void)close(bell % most);  // if this fails, it stays open: a thread may be about to strike it
+        (void)close(bell % max);  // if this fails, it stays open: a thread may be about to strike it
     }
 }
 
@@ -230,7 +230,7 @@ taken_doorbell doorbell_pool::open(const int (&ends)[2]) noexcept {
     if (is_new) {
         index = made_.load(std::memory_order_relaxed);  // no order: a number
         do {
-            if (index == most) {
+            if (index == max) {
                 if (ends[1] != ends[0]) close_descriptor(ends[1]);
                 close_descriptor(ends[0]);
                 return {no_doorbell, EMFILE};
@@ -258,7 +258,7 @@ void doorbell_pool::forget() noexcept {
     idle_count_.store(0, std::memory_order_relaxed);  // no order: the only thread
     made_.store(0, std::memory_order_relaxed);        // no order: the only thread
     // no order: the only thread
-    forks_.store((forks_.load(std::memory_order_relaxed) + 1) % most_forks, std::memory_order_relaxed);
+    forks_.store((forks_.load(std::memory_order_relaxed) + 1) % max_forks, std::memory_order_relaxed);
 }
 
 // Forgets the descriptors before it closes them. Otherwise a child that is forked between the two steps would later

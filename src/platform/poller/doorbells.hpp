@@ -145,18 +145,18 @@ private:
 class doorbell_pool {
 public:
     // The size of the table. A Linux system usually allows a process fewer threads than that.
-    static constexpr doorbell_id most = 32'768;
+    static constexpr doorbell_id max = 32'768;
     // At most this many doorbells that nobody has stay open, apart from those that could not be closed (doorbells-3).
-    static constexpr std::uint32_t most_idle = 8;
+    static constexpr std::uint32_t max_idle = 8;
     // Numbers tell this many forks apart in one line of descent: parent, child, grandchild ...
-    static constexpr doorbell_id most_forks = no_doorbell / most;
+    static constexpr doorbell_id max_forks = no_doorbell / max;
 
     // A doorbell's number holds its index, and how many forks had happened when the number was given. A number from
     // before a fork names no doorbell in the child (doorbells-4).
-    doorbell& operator[](doorbell_id bell) noexcept { return at_[bell % most]; }
+    doorbell& operator[](doorbell_id bell) noexcept { return at_[bell % max]; }
     doorbell* find(doorbell_id bell) noexcept {
         const doorbell_id forks = forks_.load(std::memory_order_relaxed);  // no order: see forget()
-        return bell / most == forks ? &at_[bell % most] : nullptr;
+        return bell / max == forks ? &at_[bell % max] : nullptr;
     }
 
     // Returns the doorbell that the thread kept. If it kept none, acquires one.
@@ -209,7 +209,7 @@ private:
     detail::atomic<std::uint32_t> idle_count_{0};  // at least the number of doorbells in `idle_`
     detail::atomic<doorbell_id> made_{0};
     detail::atomic<doorbell_id> forks_{0};
-    doorbell at_[most];
+    doorbell at_[max];
 };
 
 // Closes a pool's idle doorbells when its copy of the library is unloaded. The pool itself is never destroyed.

@@ -198,7 +198,7 @@ poll_result kqueue_set::wait(std::span<item> out, const deadline& until) noexcep
 
 poll_result kqueue_set::report(std::span<const event> events, std::span<item> out) noexcept {
     const cancellation_disabled here;
-    std::array<pollfd, most_events> polled;
+    std::array<pollfd, max_events> polled;
     std::size_t size = 0;
     const int bell = own_bell().wait_end();
     const std::lock_guard lock(mutex_);

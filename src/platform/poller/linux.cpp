@@ -397,7 +397,7 @@ private:
     std::uint32_t serials_ = 0;
     const epoll_view* view_ = nullptr;  // if the set has one
 
-    static constexpr unsigned most_fruitless = 8;
+    static constexpr unsigned max_fruitless = 8;
     // Of the waiting thread: a name without a member that the last report had, and how many reports in a row had
     // nothing but such names.
     std::uint64_t suspect_ = no_tag;
@@ -482,24 +482,24 @@ static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT && EPOLLPRI == POLLPRI &&
               EPOLLHUP == POLLHUP && EPOLLRDHUP == POLLRDHUP);
 
 int epoll_set::sleep(std::span<epoll_event> events, std::int64_t nanoseconds) const noexcept {
-    const int most = static_cast<int>(events.size());
+    const int max = static_cast<int>(events.size());
     const std::int64_t milliseconds =
         nanoseconds == no_timeout ? -1
                                   : (nanoseconds - 1 + nanoseconds_a_millisecond) / nanoseconds_a_millisecond;
     const int timeout = static_cast<int>(std::min<std::int64_t>(milliseconds, 1 << 30));
     if constexpr (detail::thread_sanitizer) {  // as in ppoll above
         const cancellation_disabled here;
-        return ::epoll_wait(epoll_, events.data(), most, timeout);
+        return ::epoll_wait(epoll_, events.data(), max, timeout);
     }
     const auto rounded = [&] {
-        return ::syscall(SYS_epoll_pwait, epoll_, events.data(), most, timeout, nullptr, std::size_t{0});
+        return ::syscall(SYS_epoll_pwait, epoll_, events.data(), max, timeout, nullptr, std::size_t{0});
     };
     if (nanoseconds <= 0) return static_cast<int>(rounded());
     static constinit optional_call exact;
     auto time = time_of<__kernel_timespec>(nanoseconds);
     return static_cast<int>(exact(
         [&] {
-            return ::syscall(SYS_epoll_pwait2, epoll_, events.data(), most, &time, nullptr, std::size_t{0});
+            return ::syscall(SYS_epoll_pwait2, epoll_, events.data(), max, &time, nullptr, std::size_t{0});
         },
         rounded));
 }
@@ -534,7 +534,7 @@ poll_result epoll_set::report(std::span<const epoll_event> events, std::span<ite
     }
     suspect_ = stale;
     fruitless_ = stale == no_tag || result.ready != 0 || result.rung ? 0 : fruitless_ + 1;
-    if (again || fruitless_ == most_fruitless) {
+    if (again || fruitless_ == max_fruitless) {
         fruitless_ = 0;
         result.error = replace_instance();
     }

@@ -112,7 +112,7 @@ poll_result poll_once(std::span<poll_entry> what, doorbell* bell, const deadline
     return result;
 }
 
-inline constexpr std::size_t most_events = 128;
+inline constexpr std::size_t max_events = 128;
 
 // Implements the wait() of a poll set that the kernel keeps.
 // - `descriptor` refers to the kernel's set, which reports `Event`s.
@@ -124,8 +124,8 @@ template <class Event, class Sleep, class Poll, class Report>
 poll_result wait_in_kernel_set(int descriptor, std::span<poll_set::item> out, const deadline& until,
                                Sleep sleep, Poll poll, Report report) noexcept {
     const errno_guard guard;
-    Event storage[most_events];
-    const auto events = std::span(storage).first(std::min(out.size(), most_events));
+    Event storage[max_events];
+    const auto events = std::span(storage).first(std::min(out.size(), max_events));
     const auto sleep_until = [&]() noexcept -> int {
         if (until.which() != deadline::clock::system) {
             return poll_until(until, [&](std::int64_t left) { return sleep(events, left); });

@@ -53,7 +53,7 @@ struct poll_result {
 // number. So a ring that comes late, after the owner has put the doorbell back, reaches at worst the next owner. That
 // owner wakes for no reason and waits again.
 //
-// Of the doorbells that nobody owns, the pool keeps only a few open (doorbell_pool::most_idle), and closes the
+// Of the doorbells that nobody owns, the pool keeps only a few open (doorbell_pool::max_idle), and closes the
 // descriptors of the others. It never closes the descriptors of a doorbell that is being rung, and a ring of a closed
 // doorbell makes no system call. So a late ring never reaches a descriptor whose number the system has given to
 // something else.

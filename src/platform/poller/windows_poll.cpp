@@ -148,7 +148,7 @@ public:
     poll_result prepare(const deadline& until) noexcept {
         if (bell_ != nullptr) handles_[size_++] = handle_of(bell_->wait_end());
         const auto handles = static_cast<std::size_t>(std::count_if(what_.begin(), what_.end(), is_handle));
-        const bool all_fit = handles <= most_handles - 2;  // two places are for the bell and the poll's event
+        const bool all_fit = handles <= max_handles - 2;  // two places are for the bell and the poll's event
         if (handles != what_.size() || !all_fit || until.which() == deadline::clock::system) {
             event_ = ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
             if (event_ == nullptr) return {.error = ENOMEM};
@@ -195,7 +195,7 @@ public:
     }
 
 private:
-    static constexpr DWORD most_handles = MAXIMUM_WAIT_OBJECTS;
+    static constexpr DWORD max_handles = MAXIMUM_WAIT_OBJECTS;
     static constexpr DWORD room_again_after = 20;  // milliseconds
 
     // The sockets that this poll has tied so far.
@@ -204,7 +204,7 @@ private:
     void add(HANDLE handle) noexcept {
         // WaitForMultipleObjects refuses to take a handle twice.
         if (std::find(handles_, handles_ + size_, handle) != handles_ + size_) return;
-        if (surplus_ == nullptr || size_ != most_handles) {
+        if (surplus_ == nullptr || size_ != max_handles) {
             handles_[size_++] = handle;
             return;
         }
@@ -250,7 +250,7 @@ private:
     surplus_handle* surplus_ = nullptr;
     std::size_t surplus_size_ = 0;
     DWORD size_ = 0;
-    HANDLE handles_[most_handles];
+    HANDLE handles_[max_handles];
 };
 
 poll_result socket_sleeper::tie_sockets() noexcept {

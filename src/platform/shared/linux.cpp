@@ -70,7 +70,7 @@ struct robust_head {
     robust_entry* pending;
 };
 
-constexpr std::size_t most_held = 64;
+constexpr std::size_t max_held = 64;
 
 // What a thread keeps. It is not thread-local, because static thread-local storage is scarce
 // (docs/decisions/0006-copies-share-a-lot.md): it is the value of a key, and made at the thread's first use.
@@ -80,7 +80,7 @@ struct thread_state {
     bool of_kernel = false;  // whether the kernel knows the head
     int ends = 0;            // how often end_of_thread() has been called
     std::size_t held_count = 0;
-    const void* held[most_held] = {};
+    const void* held[max_held] = {};
     robust_head own = {};
 };
 
@@ -190,10 +190,10 @@ void cover_word(const void* word) noexcept {
     if (robust_head* const head = head_of_thread()) write(head->pending, entry_of(*head, word));
 }
 
-void wake(const void* word, int most, int operation) noexcept {
+void wake(const void* word, int max, int operation) noexcept {
     const errno_guard guard;
     (void)timed_call<older_futex, newer_futex>(0, [=](long call, const auto&) {
-        return ::syscall(call, word, operation, most, nullptr, nullptr, 0);
+        return ::syscall(call, word, operation, max, nullptr, nullptr, 0);
     });
 }
 
@@ -214,7 +214,7 @@ shared_sleep sleep_on_one(const watched_word& one, const deadline& until) noexce
 constinit optional_call several_words;
 
 shared_sleep sleep_on_all(const watched_word* words, std::size_t count, const deadline& until) noexcept {
-    waitv_entry entries[most_watched];
+    waitv_entry entries[max_watched];
     for (std::size_t i = 0; i != count; ++i) {
         const watched_word& each = words[i];
         const void* word = each.wide != nullptr ? low_half(*each.wide) : address_of(*each.narrow);
@@ -294,7 +294,7 @@ void shared_futex::uncover() noexcept {
 
 bool shared_futex::has_room_to_hold() noexcept {
     const thread_state* const self = state_of_thread();
-    return self != nullptr && self->held_count != most_held;
+    return self != nullptr && self->held_count != max_held;
 }
 
 void shared_futex::hold(narrow_word& word) noexcept {

@@ -39,7 +39,7 @@ struct watched_word {
     std::uint32_t expected = 0;
     bool own = false;
 };
-inline constexpr std::size_t most_watched = 128;
+inline constexpr std::size_t max_watched = 128;
 
 enum class shared_sleep : std::uint8_t { woken, timed_out };
 
@@ -50,7 +50,7 @@ struct shared_futex {
     static bool notices_deaths() noexcept;
 
     // Sleeps while all words have their expected values, until a wake on one of them. May return for no reason. There
-    // are at most most_watched words. If the kernel can't watch several words (Linux before 5.16), the thread sleeps on
+    // are at most max_watched words. If the kernel can't watch several words (Linux before 5.16), the thread sleeps on
     // the first word, for at most 10 ms.
     static shared_sleep sleep(const watched_word* words, std::size_t count, const deadline& until) noexcept;
 

@@ -25,7 +25,7 @@ namespace tocsin::platform {
 enum class thread_slot : unsigned {
     deferral,    // core/sync/signal_deferral.cpp
     resumes,     // core/lot/resume_queue.cpp
-    activities,  // core/sync/activity_scope.hpp
+    user_calls,  // core/sync/user_call_scope.hpp
 };
 inline constexpr unsigned thread_slots = 3;
 

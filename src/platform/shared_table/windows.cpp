@@ -49,10 +49,10 @@ struct copy_record {
 };
 
 struct shared_page {
-    static constexpr std::uint32_t most = 8;  // records; no two of them fit each other
+    static constexpr std::uint32_t max = 8;  // records; no two of them fit each other
 
     std::uint32_t count;
-    copy_record records[most];
+    copy_record records[max];
 };
 
 void name_for_this_process(wchar_t (&name)[96], const wchar_t* what) noexcept {
@@ -94,13 +94,13 @@ private:
     HANDLE mutex_ = nullptr;
 };
 
-// Returns the index of the record that fits `mine`. If none does, adds `mine` and returns its index, or returns `most`
+// Returns the index of the record that fits `mine`. If none does, adds `mine` and returns its index, or returns `max`
 // if the page is full.
 std::uint32_t enter(shared_page& page, const copy_record& mine) noexcept {
     const page_lock lock;
     std::uint32_t index = 0;
     while (index != page.count && !page.records[index].fits(mine)) ++index;
-    if (index == page.count && index != shared_page::most) page.records[page.count++] = mine;
+    if (index == page.count && index != shared_page::max) page.records[page.count++] = mine;
     return index;
 }
 
@@ -156,7 +156,7 @@ void* adopt_first_copy(void* own, std::uint64_t layout) noexcept {
     if (page == nullptr) return own;
     const std::uint32_t index = enter(*page, mine);
     for (std::uint32_t i = 0; i != index; ++i) warn_of(page->records[i]);
-    if (index == shared_page::most) return own;  // no record fits; the user has been warned of all eight
+    if (index == shared_page::max) return own;  // no record fits; the user has been warned of all eight
     const copy_record& found = page->records[index];
     if (found.table == own) {
         keep_loaded();

@@ -110,7 +110,7 @@ constexpr int signal_count = NSIG;
 constexpr int signal_count = 65;
 #endif
 
-constinit signal_slot signal_slots[signal_flag::most];
+constinit signal_slot signal_slots[signal_flag::max];
 constinit signal_action signal_actions[signal_count];
 constinit std::mutex signal_lock;
 constinit std::uint32_t fork_count = 0;        // how many forks this process descends from

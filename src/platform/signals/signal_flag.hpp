@@ -12,7 +12,7 @@ struct signal_slot;
 
 class signal_flag {
 public:
-    static constexpr int most = 64;  // in one copy of the library
+    static constexpr int max = 64;  // in one copy of the library
 
     signal_flag() noexcept = default;
     signal_flag(const signal_flag&) = delete;

@@ -135,10 +135,10 @@ constexpr std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept {
 // look as if it were behind, in one of 4,000 cases. The result is then up to 17 ms late, and still unique.
 inline std::int64_t time_after(std::uint32_t& last, std::int64_t time) noexcept {
     constexpr int unit_bits = 4;
-    constexpr std::uint32_t most_behind = std::uint32_t{1} << 20;
+    constexpr std::uint32_t max_behind = std::uint32_t{1} << 20;
     const auto unit = static_cast<std::uint32_t>(static_cast<std::uint64_t>(time) >> unit_bits);
     const std::uint32_t behind = last - unit;
-    if (last == 0 || behind >= most_behind) {
+    if (last == 0 || behind >= max_behind) {
         last = unit != 0 ? unit : 1;
         return time;
     }

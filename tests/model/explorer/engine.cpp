@@ -38,7 +38,7 @@ struct leaks_expected {
 }  // namespace
 
 engine::engine(const options& how) : options_(how) {
-    if (how.max_steps > most_steps) throw std::invalid_argument("explorer: max_steps is at most 8000");
+    if (how.max_steps > step_limit) throw std::invalid_argument("explorer: max_steps is at most 8000");
     for (int i = 0; i < max_threads; ++i) {
         threads_.push_back(std::make_unique<model_thread>());
         thread_at(i).memory.id = i;

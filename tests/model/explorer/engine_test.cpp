@@ -108,13 +108,13 @@ TEST(report, EndlessSpinningIsALivelock) {
 
 TEST(report, EveryStepOfTheLongestRunMayStore) {
     options how;
-    how.max_steps = most_steps;
+    how.max_steps = step_limit;
     expect_holds(how, [](run&) {
         atomic<unsigned> last{0};
-        for (unsigned i = 1; i < most_steps - 1; ++i) last.store(i, relaxed);
-        check(last.load(relaxed) == most_steps - 2, "the newest message");
+        for (unsigned i = 1; i < step_limit - 1; ++i) last.store(i, relaxed);
+        check(last.load(relaxed) == step_limit - 2, "the newest message");
     });
-    how.max_steps = most_steps + 1;
+    how.max_steps = step_limit + 1;
     EXPECT_THROW(explore(how, [](run&) {}), std::invalid_argument);
 }
 

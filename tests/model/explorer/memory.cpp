@@ -12,7 +12,7 @@ namespace {
 
 // Room for 18 stores put in between two others.
 constexpr timestamp stamp_step = timestamp{1} << 18;
-static_assert(std::numeric_limits<timestamp>::max() / stamp_step > most_steps + 1,
+static_assert(std::numeric_limits<timestamp>::max() / stamp_step > step_limit + 1,
               "each step may store once");
 
 }  // namespace

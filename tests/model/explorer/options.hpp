@@ -8,7 +8,7 @@
 
 namespace tocsin::model {
 
-inline constexpr unsigned most_steps = 8000;
+inline constexpr unsigned step_limit = 8000;
 
 enum class search {
     exhaustive,  // depth-first over every choice
@@ -34,7 +34,7 @@ struct options {
     double max_seconds = 0;                     // 0: no limit
     std::uint64_t seed = 1;
     int pct_depth = 3;          // priority changes in a run, plus one
-    unsigned max_steps = 3000;  // a longer run is reported as a livelock; at most `most_steps`
+    unsigned max_steps = 3000;  // a longer run is reported as a livelock; at most `step_limit`
 
     // --- the memory ---
     // Every read-modify-write is a sequentially consistent fence as well (x86).

@@ -70,7 +70,7 @@ void shared_futex::hold(narrow_word& word) noexcept {
 }
 void shared_futex::let_go(const narrow_word& word) noexcept {
     robust_words& mine = of_this_thread();
-    for (std::size_t at = 0; at != robust_words::most_held; ++at) {
+    for (std::size_t at = 0; at != robust_words::max_held; ++at) {
         if (mine.holds[at] != &word) continue;
         mine.holds[at] = nullptr;
         mine.held[at].store(0, std::memory_order_relaxed);

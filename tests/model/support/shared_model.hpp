@@ -15,10 +15,10 @@ namespace tocsin::library_model {
 // What the kernel knows of each thread of a run: its covered word and its held words. The lowest bit says that the word
 // has eight bytes.
 struct robust_words {
-    static constexpr int most_held = 2;
+    static constexpr int max_held = 2;
     model::atomic<std::uintptr_t> covered{0};
-    model::atomic<std::uintptr_t> held[most_held];
-    const void* holds[most_held] = {};  // what the thread itself knows of `held`
+    model::atomic<std::uintptr_t> held[max_held];
+    const void* holds[max_held] = {};  // what the thread itself knows of `held`
 };
 inline robust_words robust[model::max_threads];
 

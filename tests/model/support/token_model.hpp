@@ -14,21 +14,21 @@ namespace tocsin::library_model {
 struct tokens {
     static constexpr std::uint32_t slots = 3;
 
-    explicit tokens(std::uint32_t most = 1, std::uint32_t room = slots) : limit(most), in_use(room) {}
+    explicit tokens(std::uint32_t max = 1, std::uint32_t room = slots) : limit(max), in_use(room) {}
 
-    detail::shared_view view() { return {object.header, object.slots, in_use, kind}; }
+    detail::shared_parts parts() { return {object.header, object.slots, in_use, kind}; }
 
     void set() {
-        const bool counted = core::give_token(view(), limit);
+        const bool counted = core::give_token(parts(), limit);
         gave[model::this_thread()] += counted ? 1 : 0;
     }
     wait_status wait(const deadline& until = deadline::never(), const stop_token* stop = nullptr) {
-        const wait_status how = detail::shared_token_wait(view(), until, stop);
+        const wait_status how = detail::shared_token_wait(parts(), until, stop);
         took[model::this_thread()] += how == wait_status::signaled ? 1 : 0;
         return how;
     }
     bool try_wait() {
-        const bool taken = detail::shared_token_try(view());
+        const bool taken = detail::shared_token_try(parts());
         took[model::this_thread()] += taken ? 1 : 0;
         return taken;
     }
@@ -60,8 +60,8 @@ struct tokens {
             }
         }
         const int more_takes = takes - took[thread], more_gives = gives - gave[thread];
-        const int most = killed ? 1 : 0;
-        return more_takes >= 0 && more_takes <= most && more_gives >= 0 && more_gives <= most;
+        const int max = killed ? 1 : 0;
+        return more_takes >= 0 && more_takes <= max && more_gives >= 0 && more_gives <= max;
     }
     bool are_balanced(int victim = -1) {
         bool all = true;

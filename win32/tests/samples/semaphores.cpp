@@ -19,11 +19,11 @@ DWORD WINAPI ThreadProc(LPVOID lpParam) {
         switch (dwWaitResult) {
             case WAIT_OBJECT_0: {
                 LONG inside = InterlockedIncrement(&gInside);
-                LONG most = InterlockedCompareExchange(&gMost, 0, 0);
-                while (inside > most) {
-                    LONG seen = InterlockedCompareExchange(&gMost, inside, most);
-                    if (seen == most) break;
-                    most = seen;
+                LONG max = InterlockedCompareExchange(&gMost, 0, 0);
+                while (inside > max) {
+                    LONG seen = InterlockedCompareExchange(&gMost, inside, max);
+                    if (seen == max) break;
+                    max = seen;
                 }
                 Sleep(2);
                 InterlockedDecrement(&gInside);

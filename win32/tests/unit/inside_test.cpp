@@ -16,8 +16,8 @@ using namespace tocsin::win32;
 // The trap: a wait takes the only permit, another thread releases one more, and the wait gives its permit back. Neither
 // is lost, although they are more than the maximum for a while.
 TEST(win32_inside, APermitThatIsGivenBackIsNeverLost) {
-    for (const LONG most : {LONG{1}, LONG{0x7FFF'FFFF}}) {
-        const HANDLE semaphore = CreateSemaphore(nullptr, most, most, nullptr);
+    for (const LONG max : {LONG{1}, LONG{0x7FFF'FFFF}}) {
+        const HANDLE semaphore = CreateSemaphore(nullptr, max, max, nullptr);
         {
             const handle_use use(semaphore);
             ASSERT_TRUE(use && try_take(*use));
@@ -33,7 +33,7 @@ TEST(win32_inside, APermitThatIsGivenBackIsNeverLost) {
         EXPECT_EQ(WaitForSingleObject(semaphore, 0), WAIT_OBJECT_0);
         LONG before = -1;
         EXPECT_TRUE(ReleaseSemaphore(semaphore, 1, &before));
-        EXPECT_EQ(before, most - 1);
+        EXPECT_EQ(before, max - 1);
         EXPECT_TRUE(CloseHandle(semaphore));
     }
 }
@@ -64,7 +64,7 @@ TEST(win32_inside, AMutexThatIsOwnedAsOftenAsPossibleIsRefusedAndNothingIsTaken)
     const HANDLE mutex = CreateMutex(nullptr, TRUE, nullptr);
     {
         const handle_use use(mutex);
-        static_cast<mutex_object&>(*use).state.go_deeper(mutex_state::most - 1);
+        static_cast<mutex_object&>(*use).state.go_deeper(mutex_state::max - 1);
     }
     const event token(false, true);
     const event other(false, false);

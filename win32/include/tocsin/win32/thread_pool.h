@@ -117,7 +117,7 @@ static inline VOID DestroyThreadpoolEnvironment(PTP_CALLBACK_ENVIRON environment
 
 TOCSIN_WIN32_API PTP_POOL WINAPI CreateThreadpool(PVOID reserved);
 TOCSIN_WIN32_API VOID WINAPI CloseThreadpool(PTP_POOL which);
-TOCSIN_WIN32_API VOID WINAPI SetThreadpoolThreadMaximum(PTP_POOL which, DWORD most);
+TOCSIN_WIN32_API VOID WINAPI SetThreadpoolThreadMaximum(PTP_POOL which, DWORD max);
 TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolThreadMinimum(PTP_POOL which, DWORD least);
 TOCSIN_WIN32_API BOOL WINAPI SetThreadpoolStackInformation(PTP_POOL which, PTP_POOL_STACK_INFORMATION stack);
 TOCSIN_WIN32_API BOOL WINAPI QueryThreadpoolStackInformation(PTP_POOL which,

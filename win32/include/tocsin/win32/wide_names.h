@@ -15,9 +15,9 @@ class utf16_name {
 public:
     explicit utf16_name(const wchar_t* from) {
         if (from == nullptr) return;
-        const size_t most = sizeof text_ / sizeof *text_ - 3;
+        const size_t max = sizeof text_ / sizeof *text_ - 3;
         size_t used = 0;
-        for (; *from != 0 && used < most; ++from) {
+        for (; *from != 0 && used < max; ++from) {
             const uint32_t point = static_cast<uint32_t>(*from);
             if (point < 0x10000) {
                 text_[used++] = static_cast<char16_t>(point);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lists of the waits that have no node in the lot, for diagnosis.
 //
-// State: 64 lists, each with a lock and in a cache line of its own. A wait for a custom source has a listed_wait, and a
-// hash of that object's address selects the list. So has a thread that sleeps in a poll, in a wait_set, in a
+// State: 64 lists, each with a lock and in a cache line of its own. A wait for a custom source has a diagnosed_wait,
+// and a hash of that object's address selects the list. So has a thread that sleeps in a poll, in a wait_set, in a
 // group_commit or on an object between processes, and a coroutine or operation that waits for descriptors. Threads have
 // these objects on their stacks, which are far apart. So two threads rarely use the same list.
 //
@@ -11,7 +11,7 @@
 // wait_set: their nodes in the lot lead to the thread that sleeps in it (source_member::sleeps()).
 //
 // Invariants
-//   listed_wait-1  A wait leaves its list before it delists its source, and so before it returns. So while a thread
+//   diagnosed_wait-1  A wait leaves its list before it delists its source, and so before it returns. So while a thread
 //       holds the list's lock and looks at the list, the waits in the list, their waiters and what they poll exist. (A
 //       wait for descriptors leaves before it frees the entries for its poll.) No code of the user runs under this
 //       lock: enter() asks for the source's label before it takes the lock. No thread takes another lock while it
@@ -23,7 +23,7 @@
 // The models leave the lists out: nobody reads them there, and their locks would only multiply the executions.
 //
 // Checked by: tests/unit/diagnose_test.cpp, shared_diagnose_test.cpp.
-#include "core/wait/listed_wait.hpp"
+#include "core/wait/diagnosed_wait.hpp"
 
 #include "core/lot/lot.hpp"
 #include "core/sync/futex_lock.hpp"
@@ -37,58 +37,58 @@
 
 namespace tocsin::core {
 
-bool listed_wait::is_open() const noexcept { return !who_->is_claimed(); }
+bool diagnosed_wait::is_open() const noexcept { return !who_->is_claimed(); }
 
 #if defined(TOCSIN_MODEL)
 
-void listed_wait::enter(const source&, const waiter&, const wait_origin&) noexcept {}
-void listed_wait::enter(const source_label&, const waiter&, const wait_origin&) noexcept {}
-void listed_wait::leave() noexcept {}
-void listed_sleeper::enter() noexcept {}
-void for_each_listed(void (*)(const listed_wait&, void*), void*) noexcept {}
+void diagnosed_wait::enter(const source&, const waiter&, const wait_origin&) noexcept {}
+void diagnosed_wait::enter(const source_label&, const waiter&, const wait_origin&) noexcept {}
+void diagnosed_wait::leave() noexcept {}
+void diagnosed_sleeper::enter() noexcept {}
+void for_each_diagnosed(void (*)(const diagnosed_wait&, void*), void*) noexcept {}
 
 #else
 
 namespace {
 
-list_of_waits& list_of(const listed_wait* one) noexcept {
-    return lists_of_waits[detail::golden_hash(reinterpret_cast<std::uintptr_t>(one)) >>
-                          (64 - lists_of_waits_bits)];
+diagnosed_list& list_of(const diagnosed_wait* one) noexcept {
+    return diagnosed_lists[detail::golden_hash(reinterpret_cast<std::uintptr_t>(one)) >>
+                           (64 - diagnosed_lists_bits)];
 }
 
-// In place of the waiter that a listed_sleeper lacks: nobody ends its wait but its thread.
+// In place of the waiter that a diagnosed_sleeper lacks: nobody ends its wait but its thread.
 constinit const waiter never_claimed;
 
-const in_child empties_lists(child_duty::listed_waits, []() noexcept {
-    for (list_of_waits& each : lists_of_waits) new (&each) list_of_waits;
+const in_child empties_lists(child_duty::diagnosed_waits, []() noexcept {
+    for (diagnosed_list& each : diagnosed_lists) new (&each) diagnosed_list;
 });
 
 }  // namespace
 
-constinit list_of_waits lists_of_waits[std::size_t{1} << lists_of_waits_bits];
+constinit diagnosed_list diagnosed_lists[std::size_t{1} << diagnosed_lists_bits];
 
-void listed_wait::enter(const source& what, const waiter& who, const wait_origin& from) noexcept {
+void diagnosed_wait::enter(const source& what, const waiter& who, const wait_origin& from) noexcept {
     const source_label label = what.label();
     [[maybe_unused]] constexpr std::uint8_t source = 255;  // in place of a wait_kind
     TOCSIN_PROBE(park, &who, label.address, in_register(source), from.thread);
     enter(label, who, from);
 }
 
-void listed_wait::enter(const source_label& what, const waiter& who, const wait_origin& from) noexcept {
+void diagnosed_wait::enter(const source_label& what, const waiter& who, const wait_origin& from) noexcept {
     who_ = &who;
     label_ = what;
     origin_ = from;
     process_ = process_stamp();  // a signal handler may have forked since this was made
-    list_of_waits& to = list_of(this);
+    diagnosed_list& to = list_of(this);
     const signal_deferral inside;
     const std::lock_guard held(to.lock);
     to.waits.append(*this);
 }
 
-void listed_wait::leave() noexcept {
+void diagnosed_wait::leave() noexcept {
     if (!is_listed()) return;
     if (process_.is_of_this_process()) {
-        list_of_waits& from = list_of(this);
+        diagnosed_list& from = list_of(this);
         const signal_deferral inside;
         const std::lock_guard held(from.lock);
         from.waits.remove(*this);
@@ -96,15 +96,15 @@ void listed_wait::leave() noexcept {
     who_ = nullptr;
 }
 
-void listed_sleeper::enter() noexcept {
+void diagnosed_sleeper::enter() noexcept {
     if (!entry_.is_listed()) entry_.enter(what_, never_claimed, wait_origin::here());
 }
 
-void for_each_listed(void (*look)(const listed_wait&, void*), void* context) noexcept {
-    for (list_of_waits& each : lists_of_waits) {
+void for_each_diagnosed(void (*look)(const diagnosed_wait&, void*), void* context) noexcept {
+    for (diagnosed_list& each : diagnosed_lists) {
         const signal_deferral inside;
         const std::lock_guard held(each.lock);
-        for (const listed_wait* one = each.waits.first(); one != nullptr; one = each.waits.next(*one))
+        for (const diagnosed_wait* one = each.waits.first(); one != nullptr; one = each.waits.next(*one))
             look(*one, context);
     }
 }

@@ -9,7 +9,7 @@
 // allows() and learn_flush() are called under the lock of the group_commit. Several threads may call learn() at the
 // same time, without the lock: a race loses an update, nothing more. So the accesses to the credit are relaxed.
 //
-// Checked by: tests/internal/yield_credit_test.cpp.
+// Checked by: tests/internal/commit_credit_test.cpp.
 #pragma once
 
 #include <tocsin/detail/atomic.hpp>
@@ -20,9 +20,9 @@
 
 namespace tocsin::core {
 
-class yield_credit {
+class commit_credit {
 public:
-    static constexpr unsigned most_yields = 4;
+    static constexpr unsigned max_yields = 4;
 
     // Whether the next follower yields.
     bool allows() noexcept {
@@ -39,13 +39,13 @@ public:
     // Whether a follower was released while it yielded.
     void learn(bool released) noexcept {
         const int before = credit_.load(std::memory_order_relaxed);  // no order: a guess
-        const int after = released ? std::min(before + 1, most_credit) : std::max(before - failure_costs, 0);
+        const int after = released ? std::min(before + 1, max_credit) : std::max(before - failure_costs, 0);
         if (after != before) credit_.store(after, std::memory_order_relaxed);  // no order: a guess
     }
 
 private:
     // Measured: docs/decisions/0010-group-commit.md.
-    static constexpr int first_credit = 8, most_credit = 16, failure_costs = 2;
+    static constexpr int first_credit = 8, max_credit = 16, failure_costs = 2;
     static constexpr unsigned refused_between = 64;  // followers, between two that try without credit
 
     detail::atomic<int> credit_{first_credit};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The waits for a user's own source, and lists of waits that are still to be released. The functions of waiting_list
+// The waits for a custom source, and lists of waits that are still to be released. The functions of entry_list
 // run under the user's lock, and those of wake_list need none. Why it is correct: core/wait/multi_wait.cpp.
 //
 // A wake_list holds entries of custom sources, and nodes that a set() has taken off the queues of events. Both belong
@@ -19,12 +19,12 @@
 
 namespace tocsin {
 
-void waiting_list::append(wait_entry& entry) noexcept {
+void entry_list::append(wait_entry& entry) noexcept {
     entry.listed_ = true;
     entries_.append(entry);
 }
 
-void waiting_list::remove(wait_entry& entry) noexcept {
+void entry_list::remove(wait_entry& entry) noexcept {
     if (!entry.listed_) return;
     entry.listed_ = false;
     entries_.remove(entry);
@@ -32,7 +32,7 @@ void waiting_list::remove(wait_entry& entry) noexcept {
 
 // The entries in the returned list stay valid until its wake(). A wait for any has been claimed, and cannot end before
 // it is released. A wait for all is kept alive by its rundown, which notify() has acquired.
-wake_list waiting_list::notify_one() noexcept {
+wake_list entry_list::notify_one() noexcept {
     wake_list freed;
     while (wait_entry* const oldest = entries_.first()) {
         remove(*oldest);
@@ -43,9 +43,9 @@ wake_list waiting_list::notify_one() noexcept {
     return freed;
 }
 
-std::size_t waiting_list::notify_n(std::size_t most, wake_list& freed) noexcept {
+std::size_t entry_list::notify_n(std::size_t max, wake_list& freed) noexcept {
     std::size_t ended = 0;
-    for (; ended != most; ++ended) {
+    for (; ended != max; ++ended) {
         wake_list one = notify_one();
         if (one.empty()) break;
         freed.append(std::move(one));
@@ -53,7 +53,7 @@ std::size_t waiting_list::notify_n(std::size_t most, wake_list& freed) noexcept 
     return ended;
 }
 
-wake_list waiting_list::notify_all() noexcept {
+wake_list entry_list::notify_all() noexcept {
     wake_list all;
     (void)notify_n(static_cast<std::size_t>(-1), all);
     return all;

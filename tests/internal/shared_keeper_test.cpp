@@ -22,11 +22,11 @@ namespace {
 
 using namespace shared_objects;
 using tocsin::core::give_token;
-using tocsin::core::kept_token_wait;
+using tocsin::core::keeper_wait;
 using tocsin::core::sleep_list;
 using event = placed<tocsin::shared_auto_reset_event>;
 
-tocsin::core::shared_view view_of(const event& of) {
+tocsin::core::shared_parts parts_of(const event& of) {
     auto& whole = *reinterpret_cast<tocsin::detail::shared_object<31>*>(of.bytes());
     return {whole.header, whole.slots, 31, tocsin::detail::shared_kind::auto_reset_event};
 }
@@ -35,22 +35,22 @@ tocsin::core::shared_view view_of(const event& of) {
 enum progress : std::uint32_t { nothing, waits, given, ended, queued_again, received, all };
 
 void keep_two_waits(const event& of) {
-    const tocsin::core::shared_view view = view_of(of);
+    const tocsin::core::shared_parts parts = parts_of(of);
     sleep_list words;
-    kept_token_wait first(view);
-    EXPECT_EQ(first.advance(words), kept_token_wait::step::waiting);
+    keeper_wait first(parts);
+    EXPECT_EQ(first.advance(words), keeper_wait::step::waiting);
     of.flag(0) = waits;
-    give_token(view, 1);
+    give_token(parts, 1);
     of.flag(0) = given;
     of.flag(1) = first.end() ? 1 : 0;
     of.flag(0) = ended;
-    kept_token_wait second(view);
-    EXPECT_EQ(second.advance(words), kept_token_wait::step::waiting);
+    keeper_wait second(parts);
+    EXPECT_EQ(second.advance(words), keeper_wait::step::waiting);
     of.flag(0) = queued_again;
-    give_token(view, 1);
-    EXPECT_EQ(second.advance(words), kept_token_wait::step::taken);
+    give_token(parts, 1);
+    EXPECT_EQ(second.advance(words), keeper_wait::step::taken);
     of.flag(0) = received;
-    give_token(view, 1);
+    give_token(parts, 1);
     of.flag(0) = all;
 }
 
@@ -99,8 +99,8 @@ TEST(SharedKeptWait, AKeeperThatDiesLosesNoTokenAndNoSlot) {
         // The first wait of a thread allocates. The children inherit what this thread has.
         event another;
         sleep_list words;
-        kept_token_wait wait(view_of(another));
-        ASSERT_EQ(wait.advance(words), kept_token_wait::step::waiting);
+        keeper_wait wait(parts_of(another));
+        ASSERT_EQ(wait.advance(words), keeper_wait::step::waiting);
         EXPECT_FALSE(wait.end());
     }
     std::size_t length = 0;

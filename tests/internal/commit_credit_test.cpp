@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a follower of a group_commit yields before it sleeps (core/wait/yield_credit.hpp).
-#include "core/wait/yield_credit.hpp"
+// When a follower of a group_commit yields before it sleeps (core/wait/commit_credit.hpp).
+#include "core/wait/commit_credit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 namespace {
 
 using namespace std::chrono_literals;
-using tocsin::core::yield_credit;
+using tocsin::core::commit_credit;
 
 TEST(YieldCredit, BeginsWithTheFirstLongFlush) {
-    yield_credit credit;
+    commit_credit credit;
     EXPECT_FALSE(credit.allows());
     credit.learn_flush(19us);
     EXPECT_FALSE(credit.allows());
@@ -23,7 +23,7 @@ TEST(YieldCredit, BeginsWithTheFirstLongFlush) {
 }
 
 TEST(YieldCredit, IsUsedUpByAFewYieldsInVain) {
-    yield_credit credit;
+    commit_credit credit;
     credit.learn_flush(1ms);
     for (int yielded = 0; yielded != 4; ++yielded) {
         EXPECT_TRUE(credit.allows());
@@ -33,7 +33,7 @@ TEST(YieldCredit, IsUsedUpByAFewYieldsInVain) {
 }
 
 TEST(YieldCredit, LetsOneFollowerOf65TryAgain) {
-    yield_credit credit;
+    commit_credit credit;
     credit.learn_flush(1ms);
     for (int yielded = 0; yielded != 4; ++yielded) credit.learn(false);
     for (int round = 0; round != 3; ++round) {
@@ -45,7 +45,7 @@ TEST(YieldCredit, LetsOneFollowerOf65TryAgain) {
 }
 
 TEST(YieldCredit, LastsAtMostEightYieldsInVainAfterManySuccesses) {
-    yield_credit credit;
+    commit_credit credit;
     credit.learn_flush(1ms);
     for (int yielded = 0; yielded != 1000; ++yielded) credit.learn(true);
     for (int yielded = 0; yielded != 8; ++yielded) {

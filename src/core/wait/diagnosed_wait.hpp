@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists the waits that have no node in the lot, so that diagnose.hpp can show them: for custom sources, for
 // descriptors, for objects between processes, in a wait_set and in a group_commit. Why it is correct:
-// listed_wait.cpp.
+// diagnosed_wait.cpp.
 #pragma once
 
 #include "core/sync/fork.hpp"
@@ -26,7 +26,7 @@ class waiter;
 
 // What one wait enters into a list. The wait calls enter() once it is enlisted (or is about to sleep), and leave()
 // before it returns.
-class listed_wait : public detail::list_links<listed_wait> {
+class diagnosed_wait : public detail::list_links<diagnosed_wait> {
 public:
     // For one custom source. Also fires the probe of a parked wait.
     void enter(const source& what, const waiter& who, const wait_origin& from) noexcept;
@@ -51,7 +51,7 @@ private:
 };
 
 // The entry of a wait that is for more than its label says.
-struct listed_sleep : listed_wait {
+struct diagnosed_sleep : diagnosed_wait {
     // The label of a wait that is for each of `polled`.
     static constexpr char polls[] = "descriptor";
 
@@ -62,53 +62,53 @@ struct listed_sleep : listed_wait {
 };
 
 // Enters a wait when it is made, and leaves when it is destroyed.
-class listed_here {
+class diagnosed_here {
 public:
-    listed_here(const source_label& what, const waiter& who, const wait_origin& from,
-                const member_table* members = nullptr) noexcept {
+    diagnosed_here(const source_label& what, const waiter& who, const wait_origin& from,
+                   const member_table* members = nullptr) noexcept {
         entry_.members = members;
         entry_.enter(what, who, from);
     }
     // For a poll.
-    listed_here(std::span<const platform::poll_entry> polled, const waiter& who,
-                const wait_origin& from) noexcept {
+    diagnosed_here(std::span<const platform::poll_entry> polled, const waiter& who,
+                   const wait_origin& from) noexcept {
         entry_.polled = polled.data();
         entry_.polled_count = polled.size();
-        entry_.enter(source_label{listed_sleep::polls, nullptr}, who, from);
+        entry_.enter(source_label{diagnosed_sleep::polls, nullptr}, who, from);
     }
-    listed_here(const listed_here&) = delete;
-    listed_here& operator=(const listed_here&) = delete;
-    ~listed_here() { leave(); }
+    diagnosed_here(const diagnosed_here&) = delete;
+    diagnosed_here& operator=(const diagnosed_here&) = delete;
+    ~diagnosed_here() { leave(); }
     void leave() noexcept { entry_.leave(); }
 
 private:
-    listed_sleep entry_;
+    diagnosed_sleep entry_;
 };
 
 // A thread that sleeps on words of its own, without a waiter. It enters before its first sleep, and leaves when this is
 // destroyed.
-class listed_sleeper {
+class diagnosed_sleeper {
 public:
-    explicit listed_sleeper(const source_label& what) noexcept : what_(what) {}
-    listed_sleeper(const listed_sleeper&) = delete;
-    listed_sleeper& operator=(const listed_sleeper&) = delete;
-    ~listed_sleeper() { entry_.leave(); }
+    explicit diagnosed_sleeper(const source_label& what) noexcept : what_(what) {}
+    diagnosed_sleeper(const diagnosed_sleeper&) = delete;
+    diagnosed_sleeper& operator=(const diagnosed_sleeper&) = delete;
+    ~diagnosed_sleeper() { entry_.leave(); }
     // Does nothing if the wait has entered already.
     void enter() noexcept;
 
 private:
     const source_label what_;
-    listed_wait entry_;
+    diagnosed_wait entry_;
 };
 
-struct alignas(64) list_of_waits {
+struct alignas(64) diagnosed_list {
     futex_lock lock;
-    detail::intrusive_list<listed_wait> waits;
+    detail::intrusive_list<diagnosed_wait> waits;
 };
-inline constexpr unsigned lists_of_waits_bits = 6;
-extern list_of_waits lists_of_waits[std::size_t{1} << lists_of_waits_bits];
+inline constexpr unsigned diagnosed_lists_bits = 6;
+extern diagnosed_list diagnosed_lists[std::size_t{1} << diagnosed_lists_bits];
 
 // Calls `look(wait, context)` for each wait in the lists, under the lock of its list.
-void for_each_listed(void (*look)(const listed_wait&, void*), void* context) noexcept;
+void for_each_diagnosed(void (*look)(const diagnosed_wait&, void*), void* context) noexcept;
 
 }  // namespace tocsin::core
