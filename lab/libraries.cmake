@@ -43,7 +43,7 @@ lab_peer("${glib_FOUND}" libglib2.0-dev glib PkgConfig::glib glib_cond glib_cont
 lab_peer("${uv_FOUND}" libuv1-dev libuv PkgConfig::uv libuv_cond libuv_async)
 lab_peer("${qt_FOUND}" qt6-base-dev qt PkgConfig::qt qt_cond qt_semaphore)
 
-# Rust's crates become one static library. cargo writes beside its input, so it builds a copy.
+# Rust's crates become one static library. cargo writes alongside its input, so it builds a copy.
 find_program(cargo cargo)
 set(crates_FOUND OFF)
 set(crates "${CMAKE_CURRENT_BINARY_DIR}/crates")

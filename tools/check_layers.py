@@ -19,8 +19,8 @@ VOCABULARY = {"deadline", "limits", "queue_order", "readiness", "source", "spin"
               "execution"}
 
 # The storeys of the features, lowest first. Each has the features on which others of the same storey are built, and
-# then those others. A feature includes what is below it, and nothing beside it. One that is not named here is an object
-# of the lowest storey. Everything else that features share belongs in core.
+# then those others. A feature includes what is below it, and nothing next to it. One that is not named here is an
+# object of the lowest storey. Everything else that features share belongs in core.
 STOREYS = (
     ("objects", {"event", "bit_lock", "diagnose", "driver"},
      {"word_lock", "latch", "barrier", "wait_group", "watchdog"}),  # a count and an event; a lock on a word of its own

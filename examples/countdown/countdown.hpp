@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to write a type of your own that threads can wait for, beside events, descriptors and timers. This one becomes
-// ready when threads have counted it down to zero, and stays ready. It shows what such a type needs: a lock, a
+// How to write a custom source: a type that threads can wait for, alongside events, descriptors and timers. This one
+// becomes ready when threads have counted it down to zero, and stays ready. It shows what such a type needs: a lock, a
 // entry_list under that lock, and three operations. If a countdown is all you want, use tocsin::latch: it is smaller
 // and faster, and does the same without a lock.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes share a semaphore: the child releases, the parent waits, also beside an event of its own. Either may be
-// killed at any time.
+// Two processes share a semaphore: the child releases, the parent waits, also alongside an event of its own. Either may
+// be killed at any time.
 #include <tocsin/event.hpp>
 #include <tocsin/shared_memory.hpp>
 #include <tocsin/shared_semaphore.hpp>

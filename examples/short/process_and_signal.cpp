@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for the end of a child process, and for a signal, beside an event.
+// Waits for the end of a child process, and for a signal, alongside an event.
 #include <tocsin/event.hpp>
 #include <tocsin/process.hpp>
 #include <tocsin/signal.hpp>

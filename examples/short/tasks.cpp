@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two coroutines race. The first that ends stops the other, and a deadline of the whole is a source beside them.
+// Two coroutines race. The first that ends stops the other, and a deadline of the whole is a source alongside them.
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/task.hpp>

@@ -5,7 +5,7 @@
 //     for (int i = 0; i != 3; ++i) workers.emplace_back([&] { for (;;) { work(); round.arrive_and_wait(); } });
 //
 // A barrier has the members of std::barrier, and more ways to wait. A token, which arrive() returns, is a source: it is
-// ready once its phase has ended. wait_any(), wait_all(), a wait_set and co_await take it beside events (wait.hpp,
+// ready once its phase has ended. wait_any(), wait_all(), a wait_set and co_await take it alongside events (wait.hpp,
 // wait_set.hpp, await.hpp). A barrier consists of 12 bytes and its completion function. It owns nothing else, and is
 // constant-initialized if the function is. Except in checked builds, it is trivially destructible if the function is.
 // No member throws or allocates, unless the constructor does so when it moves the function.

@@ -14,7 +14,7 @@
 // It has the members of std::condition_variable_any. A program that uses std::condition_variable_any compiles with
 // tocsin::condition instead. So does one that uses std::condition_variable, unless it needs native_handle() or
 // notify_all_at_thread_exit(). tocsin::condition adds waits with a stop token but no predicate, spin policies, and
-// waits without spurious returns. It also adds wait_any(), which waits for the condition beside events, timers,
+// waits without spurious returns. It also adds wait_any(), which waits for the condition alongside events, timers,
 // descriptors and other sources.
 //
 // A condition is 8 bytes and owns nothing: no heap memory, no kernel object. It is constant-initialized and, except in

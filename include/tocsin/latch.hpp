@@ -6,7 +6,7 @@
 //     done.wait();
 //
 // It has the members of std::latch, and more ways to wait. It is a source: wait_any(), wait_all(), a wait_set and
-// co_await take it beside events (wait.hpp, wait_set.hpp, await.hpp). Any thread may call any member at any time. A
+// co_await take it alongside events (wait.hpp, wait_set.hpp, await.hpp). Any thread may call any member at any time. A
 // latch is 8 bytes, owns nothing, and is constant-initialized. Except in checked builds, it is trivially destructible.
 // No member throws or allocates.
 //

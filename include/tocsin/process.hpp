@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a process, as a source beside events, sockets and timers.
+// The end of a process, as a source alongside events, sockets and timers.
 //
 //     tocsin::process_end ended(child);
 //     switch (tocsin::wait_any({.until = 10s}, ended, shutdown).index) { ... }

@@ -9,7 +9,7 @@
 // The classes have the names and calls of the standard's <semaphore>: a program that uses std::counting_semaphore or
 // std::binary_semaphore compiles with tocsin:: in place of std::, unless its LeastMaxValue is above 1,073,741,823. The
 // calls here also take stop tokens, spin policies, and several permits at once. And a semaphore is a source:
-// wait_any(), wait_all(), wait_set, pollable and co_await take it beside events.
+// wait_any(), wait_all(), wait_set, pollable and co_await take it alongside events.
 //
 // Any thread may call any member at any time: before main, after it, and in destructors of thread-local objects. A
 // semaphore is 4 bytes and owns nothing: no heap memory, no kernel object, no registration. It is constant-initialized

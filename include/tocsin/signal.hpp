@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// POSIX signals as sources beside events, sockets and timers.
+// POSIX signals as sources alongside events, sockets and timers.
 //
 //     tocsin::signal_source terminate(SIGTERM);
 //     while (tocsin::wait_any(job, terminate).index == 0) work();

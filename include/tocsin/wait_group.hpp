@@ -10,14 +10,14 @@
 //     if (tocsin::wait_any({.until = 5s}, shutdown, jobs).index == 1) ...     // all are done
 //
 // For a number that is known beforehand, a latch (latch.hpp) is simpler. A wait_group is a source: wait_any(),
-// wait_all(), a wait_set and co_await take it beside events. It is 8 bytes, owns nothing, and is constant-initialized.
-// Except in checked builds, it is trivially destructible. No member throws or allocates. Lists of parked waits
-// (diagnose.hpp) show it as an event.
+// wait_all(), a wait_set and co_await take it alongside events. It is 8 bytes, owns nothing, and is
+// constant-initialized. Except in checked builds, it is trivially destructible. No member throws or allocates. Lists of
+// parked waits (diagnose.hpp) show it as an event.
 //
 // What counts as one job
 //   Each done() belongs to an add() that has returned before. So count a job that is still to come before anybody
-//   waits, or in a job that is counted itself. An add() while the count is zero, beside a wait, is no error, but
-//   whether that wait passes before or after the add() is then a matter of chance.
+//   waits, or in a job that is counted itself. An add() while the count is zero, at the time of a wait, is no error,
+//   but whether that wait passes before or after the add() is then a matter of chance.
 //
 // Order and memory
 //   What a thread did before its done() is visible to every thread that passes. The done() that reaches zero releases

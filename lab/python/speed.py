@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the Python package is, beside threading, multiprocessing, os.eventfd, and aiologic and gevent if installed.
+"""How fast the Python package is, compared with threading, multiprocessing, os.eventfd, aiologic and gevent.
 
     PYTHONPATH=build/python/3.11/site python3 lab/python/speed.py [--quick] [PART ...]
 

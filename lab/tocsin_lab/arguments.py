@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 def run_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="./dev lab",
-        description="Measures how fast threads wake on this machine: tocsin beside its alternatives. Without arguments, "
+        description="Measures how fast threads wake on this machine: tocsin and its alternatives. Without arguments, "
         "it answers the usual questions in three minutes. What is asked for by name is measured as a whole run does.",
         epilog="For results: ./dev lab report RESULT.json, ./dev lab compare A.json B.json, "
         "./dev lab scaling RESULT.json, ./dev lab quote RESULT.json. What goes wrong elsewhere: ./dev lab defects.",

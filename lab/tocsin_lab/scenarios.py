@@ -400,7 +400,7 @@ KNOWN: Mapping[str, Knowledge] = {
             # Read from the code: settle() in src/group_commit.cpp.
             Reason(
                 "Where a flush costs nothing, most groups have one member, and the figure is the leader's way out: 80 "
-                "ns beside 40. tocsin's leader also looks for members that the flush left, and hands on a list.",
+                "ns against 40. tocsin's leader also looks for members that the flush left, and hands on a list.",
                 ("held",), ("group_atomic",), {"on": "memory"},
             ),
             Reason(

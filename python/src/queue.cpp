@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tocsin.Queue: a queue that one can wait for beside other things, and that can be closed.
+// tocsin.Queue: a queue that one can wait for alongside other things, and that can be closed.
 //
 // State: a ring of items behind a lock that is held for a few steps; a semaphore `items` with a permit for each item;
 // if the queue is bounded, a semaphore `room` with a permit for each free place; the manual-reset events `readable`,
@@ -457,7 +457,7 @@ PyType_Slot slots[] = {
     {Py_tp_members, weak_reference_members},
     {Py_tp_doc,
      const_cast<char*>("Queue(maxsize=0)\n--\n\nA first-in, first-out queue of threads, as queue.Queue, that "
-                       "can be closed and waited for beside other things.")},
+                       "can be closed and waited for alongside other things.")},
     {0, nullptr},
 };
 

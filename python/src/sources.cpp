@@ -354,7 +354,7 @@ bool to_source(module_state& state, PyObject* from, source& out, PyObject*& keep
     } else if (is_shared_lock(state, from)) {
         PyErr_SetString(
             PyExc_TypeError,
-            "a SharedLock can't be waited for beside others, because the thread that waits must be the "
+            "a SharedLock can't be waited for alongside others, because the thread that waits must be the "
             "one that owns it; call acquire()");
         return false;
     } else {

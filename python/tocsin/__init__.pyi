@@ -383,7 +383,7 @@ class QueueClosed(Exception):
 
 @disjoint_base
 class Queue(Generic[_T]):
-    """A first-in, first-out queue of threads, as queue.Queue, that can be closed and waited for beside other things."""
+    """A first-in, first-out queue of threads, as queue.Queue, that can be closed and waited for alongside other things."""
 
     def __init__(self, maxsize: int = 0) -> None: ...
     @property

@@ -88,7 +88,7 @@ def as_source(given):
     if isinstance(given, (queue.Queue, queue.SimpleQueue)):
         raise TypeError(f"queue.{kind} has nothing to wait on; use tocsin.Queue, which has the same methods")
     if type(given).__module__ in ("threading", "_thread", "asyncio.locks"):
-        raise TypeError(f"{type(given).__module__}.{kind} can't be waited for beside others; use tocsin's type of that name")
+        raise TypeError(f"{type(given).__module__}.{kind} can't be waited for with others; use tocsin's type of that name")
     if isinstance(given, (float, int)):
         raise TypeError(f"can't wait for {given!r}; give a time as timeout=, or as tocsin.monotonic_deadline()")
     if isinstance(given, (list, tuple, set)):

@@ -48,7 +48,7 @@ struct things {
     std::array<std::atomic<std::uint8_t>, 2> missing{expected_arrivals[0], expected_arrivals[1]};
     tocsin::condition condition;
     tocsin::word_lock<> condition_lock;
-    tocsin::auto_reset_event never_set;  // for a wait beside the condition
+    tocsin::auto_reset_event never_set;  // for a wait alongside the condition
     tocsin::word_lock<std::uint8_t> lock;
     std::atomic<std::uint16_t> bits{0};
 

@@ -63,7 +63,7 @@ public:
         return runs;
     }
 
-    static constexpr nanoseconds sleep_costs = 2'000;  // of the processor, beside falling asleep
+    static constexpr nanoseconds sleep_costs = 2'000;  // of the processor, besides falling asleep
     nanoseconds longest() const { return longest_; }
     nanoseconds cpu() const { return cpu_; }
     nanoseconds looked_in_vain() const { return looked_in_vain_; }

@@ -377,7 +377,7 @@ MODEL_TEST(condition_model, TheNotifierMayDestroyTheCondition, holds_within, 1) 
     r.join_all();
 }
 
-// ---- beside other sources -----------------------------------------------------------------------
+// ---- alongside other sources -----------------------------------------------------------------------
 
 MODEL_TEST(condition_model, AWaitForAnyTakesTheNotificationOrTheEvent, holds_within, 2) {
     mutex lock;

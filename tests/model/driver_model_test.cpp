@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver (src/driver.cpp): a loop that sleeps in a poll, beside threads that set and cancel timers and requests. Time
-// is not modelled. A deadline has passed either when it is set, or as soon as the wait that it limits has begun. Proof
-// P23.
+// A driver (src/driver.cpp): a loop that sleeps in a poll, alongside threads that set and cancel timers and requests.
+// Time is not modelled. A deadline has passed either when it is set, or as soon as the wait that it limits has begun.
+// Proof P23.
 #include "../support/task.hpp"
 #include "core/async/poll_thread.hpp"
 #include "core/async/timer_thread.hpp"

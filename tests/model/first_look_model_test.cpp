@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first look of a wait for any (may_be_ready(), [all-taken]) beside a wait for all. If a thread finds that one
+// The first look of a wait for any (may_be_ready(), [all-taken]) alongside a wait for all. If a thread finds that one
 // event of the wait for all is taken, it finds the others taken or held. Proof P11.
 #include "support/library_model.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of coroutines: the thread that polls them (src/core/async/poll_thread.cpp) beside threads that set and
+// Descriptors of coroutines: the thread that polls them (src/core/async/poll_thread.cpp) alongside threads that set and
 // cancel requests. Proof P13.
 #include "core/async/poll_thread.hpp"
 #include "support/library_model.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of every width, side by side in cache lines, and wakes beside words on which threads sleep for the whole run.
+// Words of every width, side by side in cache lines, and wakes alongside words on which threads sleep for the whole
+// run.
 #include "address_scenes.hpp"
 
 #include "complaints.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for any and for all of several events that other threads also wait for; waits for descriptors beside events;
+// Waits for any and for all of several events that other threads also wait for; waits for descriptors alongside events;
 // and a coalescer, which releases at most once per interval.
 #include "complaints.hpp"
 #include "places.hpp"

@@ -166,7 +166,7 @@ TYPED_TEST(AddressStorm, ASemaphoreKeepsItsCount) {
     std::printf("%zu bytes: entered %ld times\n", sizeof(TypeParam), entered.load());
 }
 
-// Locks with timeouts, beside bits of the same word that the user changes.
+// Locks with timeouts, alongside bits of the same word that the user changes.
 TYPED_TEST(AddressStorm, LocksExcludeUnderTimeouts) {
     const stress_time time(width_count);
     tocsin::word_lock<TypeParam> whole;
@@ -211,7 +211,7 @@ TYPED_TEST(AddressStorm, LocksExcludeUnderTimeouts) {
                 counts[2], refused.load());
 }
 
-// A lock of the simplest kind, made of changes that wake. Its bit is beside others that the users flip.
+// A lock of the simplest kind, made of changes that wake. Its bit is alongside others that the users flip.
 TYPED_TEST(AddressStorm, ALockOfChangesThatWakeExcludes) {
     const stress_time time(width_count);
     constexpr TypeParam locked = 1;

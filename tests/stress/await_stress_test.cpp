@@ -174,7 +174,7 @@ TEST(AwaitStress, TokensInAreTokensOut) {
                 on.destroyed.load());
 }
 
-// Coroutines resume inside set(), in whatever thread calls it, beside threads that wait for the same event.
+// Coroutines resume inside set(), in whatever thread calls it, alongside threads that wait for the same event.
 TEST(AwaitStress, CoroutinesAndThreadsShareTheTokens) {
     const stress_time time;
     auto_reset_event there;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // No notification is lost or spent twice, and nobody is left behind, under every race of notifications, timeouts,
-// stops, waits beside other sources, and locks of different kinds.
+// stops, waits alongside other sources, and locks of different kinds.
 #include "facts.hpp"
 #include "printing.hpp"
 #include "random.hpp"

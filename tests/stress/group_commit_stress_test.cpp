@@ -157,7 +157,7 @@ private:
     std::uint64_t overlapping_ = 0;
 };
 
-// The work is done in parts, each with the whole patience, because beside other busy programs a thread that yields
+// The work is done in parts, each with the whole patience, because alongside other busy programs a thread that yields
 // loses time.
 void run_storms(const group_commit_options& options, std::size_t fails_one_in) {
     constexpr int parts = rounds(10, 2);

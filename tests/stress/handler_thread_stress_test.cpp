@@ -99,8 +99,8 @@ enum class ending : std::uint8_t { after_all, closed, cancelled };
 
 void run_producers(std::size_t capacity, ending how) {
     for (const int producers : {1, 2, 8, 32}) {
-        // After all jobs: in parts, each with the whole patience, because beside other busy programs each job of a full
-        // handler may take long.
+        // After all jobs: in parts, each with the whole patience, because alongside other busy programs each job of a
+        // full handler may take long.
         constexpr int parts = 10;
         const int jobs = rounds(20'000, 3'000) / producers / (how == ending::after_all ? parts : 1);
         const int repeats = how == ending::after_all ? parts : rounds(20, 4);
@@ -161,7 +161,7 @@ TEST(HandlerThreadStress, ABoundedHandlerHandsOutWhatItHasNotRun) { run_producer
 // queue isn't empty". There a send's store to the queue and its check of the event are reordered.
 TEST(HandlerThreadStress, ASendToAHandlerThatIsFallingAsleepWakesIt) {
     handler_thread handler;
-    // In parts, each with the whole patience, because beside other busy programs each send may take long.
+    // In parts, each with the whole patience, because alongside other busy programs each send may take long.
     constexpr int parts = 20;
     for (int part = 0; part != parts; ++part) {
         thread_group group;

@@ -299,7 +299,7 @@ TEST(Gate, SetAndResetReleaseAllThatWaitedEveryTime) {
     std::printf("gate: %ld generations of %zu\n", generations, waiters);
 }
 
-// The same beside threads that may give up at any moment.
+// The same alongside threads that may give up at any moment.
 TEST(Gate, ReleasesThreadsThatStayWhileOthersGiveUp) {
     const stress_time time;
     std::array<manual_reset_event, 2> gates;

@@ -233,7 +233,7 @@ TEST(WaitSetStress, MembersMayGoAsSoonAsTheyAreRemoved) {
     std::printf("%ld lives\n", lives.load());
 }
 
-// Setters and a taker beside a loop that polls the view: no token is lost, and the loop never sleeps while one is
+// Setters and a taker alongside a loop that polls the view: no token is lost, and the loop never sleeps while one is
 // there.
 TEST(PollableStress, TokensInAreTokensOut) {
     const stress_time time;
@@ -301,7 +301,7 @@ TEST(PollableStress, AViewMayGoWhileOthersSetItsEvent) {
     enough.store(true);
 }
 
-// Timers that several threads arm, move and disarm beside events. Each report was of an arming that nobody took back
+// Timers that several threads arm, move and disarm alongside events. Each report was of an arming that nobody took back
 // before, and none is early: whoever arms a timer notes its deadline first.
 struct noted_timer {
     wait_timer timer;

@@ -51,7 +51,7 @@ public:
             return "sanitizers make threads of their own, which a hog would stop";
         cpu_set_t all;
         if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)
-            return "the hog needs a processor beside that of the test";
+            return "the hog needs a processor besides that of the test";
         bool permitted = false;
         std::thread([&permitted] {
             sched_param how{};

@@ -337,7 +337,7 @@ TEST(Condition, AStopEndsAWaitWithAPredicate) {
     EXPECT_TRUE(changed.wait(lock, stop.get_token(), is_ready)) << "what the predicate says counts";
 }
 
-// What came before a notification is visible: plain data beside the lock, which ThreadSanitizer watches.
+// What came before a notification is visible: plain data alongside the lock, which ThreadSanitizer watches.
 TEST(Condition, PublishesWhatCameBeforeTheNotification) {
     for (int i = 0; i != rounds(300, 30); ++i) {
         std::mutex mutexes[3];

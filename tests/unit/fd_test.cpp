@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors beside events in one wait.
+// Descriptors alongside events in one wait.
 #include "child.hpp"
 #include "facts.hpp"
 #include "printing.hpp"

@@ -83,7 +83,7 @@ TEST(Guide, Conditions) {
 
         std::unique_lock lock(mutex);
         changed.wait(lock, [&] { return !jobs.empty(); });
-        while (jobs.empty()) {  // the same beside an event, for a second at most
+        while (jobs.empty()) {  // the same alongside an event, for a second at most
             const auto found = changed.wait_any(lock, {.until = 1s}, shutdown);
             if (found.index != 0) return;  // 0: notified; 1: shutdown
         }

@@ -135,7 +135,7 @@ TEST(Job, TakesAnyCallableAndDestroysItOnce) {
     EXPECT_EQ(alive, 0);
 }
 
-// A job is aligned as a pointer is; jobs beside each other are not all aligned to more.
+// A job is aligned as a pointer is; jobs next to each other are not all aligned to more.
 TEST(Job, AlignsASmallCallableThatAsksForMore) {
     struct alignas(16) aligned {
         std::uintptr_t* where;

@@ -355,7 +355,7 @@ def examples(system, whole):
 
 
 def lab(system, whole):
-    """The laboratory's usual questions, beside what the system has, and the laboratory's own tests."""
+    """The laboratory's usual questions, alongside what the system has, and the laboratory's own tests."""
     installed = system.install("g++", "cmake", "make", "ninja-build", "pkg-config", "libgtest-dev", "ccache", "python3-venv")
     if not installed:
         return one(installed)

@@ -21,7 +21,7 @@ def symbols(*arguments):
 
 
 def libraries_of(pkg_config_file):
-    """The libraries that a program needs beside the installed one, as the file names them."""
+    """The libraries that a program needs besides the installed one, as the file names them."""
     line = re.search("^Libs:(.*)$", pkg_config_file.read_text(), re.MULTILINE)[1]
     named = {each[2:] for each in line.split() if each.startswith("-l")} - {"tocsin"}
     return named | ({"pthread"} if "-pthread" in line else set())

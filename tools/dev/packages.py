@@ -59,7 +59,7 @@ def complaint(title, wrong):
 
 
 def foreign_exports(library):
-    """What a shared library exports beside names of tocsin under its version."""
+    """What a shared library exports besides names of tocsin under its version."""
     output = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     version_node = f"TOCSIN_{version().rpartition('.')[0]}"
     names = [line.split()[-1] for line in output.splitlines()]

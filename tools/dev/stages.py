@@ -62,7 +62,7 @@ def windows(only):
     with Wine() as wine:
         count = run_workflow("windows", only, wine.wait_until_started)
         if not only:
-            # And the library as a DLL, beside its program.
+            # And the library as a DLL, alongside its program.
             count += run_workflow("windows-win32", only)
     return count
 

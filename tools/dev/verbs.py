@@ -13,7 +13,7 @@ from dev.tree import BUILD, LAB, ROOT, TOOLS, Parser, Refusal, cpp_files, refuse
 
 
 def lab(arguments):
-    """measures how fast threads wake here, beside the alternatives, in three minutes; --help lists its arguments"""
+    """measures how fast threads wake here, alongside the alternatives, in three minutes; --help lists its arguments"""
     # The lab's own parser answers help and wrong arguments at once, before anything is fetched or built.
     sys.path.insert(0, str(LAB))
     from tocsin_lab.arguments import ANSWERS_WORKERS, DEFAULT_WORKERS, NEED_WORKERS, parse

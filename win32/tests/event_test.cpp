@@ -240,7 +240,7 @@ TEST(Pulse, IsNotRemembered) {
 TEST(Timeout, EatsNoToken) {
     for (const DWORD time : {0u, 1u}) {
         const handle event = automatic(), taken = automatic(true);
-        // In parts, each with the whole patience, because beside other busy programs each yield may take long.
+        // In parts, each with the whole patience, because alongside other busy programs each yield may take long.
         constexpr int parts = 10;
         const int tokens = few(time == 0 ? 3000 : 500, 100) / parts;
         for (int part = 0; part != parts; ++part) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a result to a prediction for machines with other numbers of cores, beside what the result itself measured.
+"""From a result to a prediction for machines with other numbers of cores, alongside what the result itself measured.
 
 The costs come from the result: from its floors, from the latency of one wake-up, and from the turns of a single thread
 at the lot. None of them is taken from what is predicted.

@@ -12,7 +12,7 @@ from tocsin_lab.analyse.verdict import Verdict, judge
 from tocsin_lab.records import Column, Contestant, Key
 from tocsin_lab.scenarios import Question, questions
 
-RANKED = ("ours", "peer")  # the other roles are shown beside them and answer nothing
+RANKED = ("ours", "peer")  # the other roles are shown alongside them and answer nothing
 
 
 @dataclass(frozen=True)

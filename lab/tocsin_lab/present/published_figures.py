@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures that others have published about the same questions, on their machines and in their years. They are shown
-beside what is measured here, and never compared with it by statistics."""
+alongside what is measured here, and never compared with it by statistics."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ struct shared_posix_semaphore {
         .label = "POSIX semaphore, shared",
         .role = role::peer,
         .about = "sem_init with pshared, sem_post and sem_wait",
-        .limits = "counts; can't be waited for beside anything else",
+        .limits = "counts; can't be waited for alongside anything else",
     });
     struct between {
         class event {

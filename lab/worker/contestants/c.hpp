@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tocsin by its C interface: what the checks and the statuses of each call cost beside the C++ call.
+// tocsin by its C interface: what the checks and the statuses of each call cost compared with the C++ call.
 #pragma once
 
 #include "../contestant.hpp"

@@ -144,7 +144,7 @@ private:
     std::unique_ptr<tocsin::auto_reset_event[]> own_;
 };
 
-// An event beside idle sockets: in a wait_set, or in one wait_any().
+// An event alongside idle sockets: in a wait_set, or in one wait_any().
 class tocsin_set_waker {
 public:
     explicit tocsin_set_waker(std::span<const int> idle) {

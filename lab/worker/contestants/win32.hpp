@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tocsin by Windows' names: what a handle costs beside the object itself.
+// tocsin by Windows' names: what a handle costs compared with the object itself.
 #pragma once
 
 #include "../contestant.hpp"

@@ -14,7 +14,7 @@
 
 namespace lab {
 
-// Closed until opened. Only a futex, so that it costs the same beside every contestant.
+// Closed until opened. Only a futex, so that it costs the same alongside every contestant.
 class gate {
 public:
     void open() noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One change of a number that no other thread uses: Windows' Interlocked functions beside the compiler's own.
+// One change of a number that no other thread uses: Windows' Interlocked functions alongside the compiler's own.
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"

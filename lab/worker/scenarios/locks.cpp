@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks of 1 to 8 bytes made of address waits (docs/requirements.md#waits-on-addresses), beside the system's own.
+// Locks of 1 to 8 bytes made of address waits (docs/requirements.md#waits-on-addresses), alongside the system's own.
 #include "../lineup.hpp"
 #include "../measure/batch.hpp"
 #include "../measure/machine.hpp"
@@ -61,7 +61,8 @@ struct locks : scenario_of<locks, locks_of_case> {
                 "each thread takes the lock, works for 30 units (30 to 50 ns), releases it and works for "
                 "100 outside, until the time is up; with hold_us it works for so many microseconds inside. "
                 "Wall time and CPU of all threads per turn; the share of "
-                "the thread that got least (1 is fair). Unpinned. Locks with a size of their own run beside "
+                "the thread that got least (1 is fair). Unpinned. Locks with a size of their own run "
+                "alongside "
                 "the word locks of every size",
             .columns = {{"turn", "value", "time a turn", "ns", true},
                         cpu_column,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sources of a wait_set, found by the addresses of their objects: a hash table whose chains go through the members
-// themselves, so a member needs no allocation beside its own.
+// themselves, so a member needs no allocation besides its own.
 #pragma once
 
 #include "core/wait/ready_list.hpp"

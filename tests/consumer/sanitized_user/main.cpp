@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stranger's program, built with -fsanitize=thread, with a library that was not. Each function passes plain data from
 // thread to thread by one kind of object, in ways that the library orders. ThreadSanitizer must report none of them.
-// Called with the argument `race`, the program has a race of its own, beside an event that does not order it.
+// Called with the argument `race`, the program has a race of its own, alongside an event that does not order it.
 // ThreadSanitizer must report that.
 #include <tocsin/tocsin.hpp>
 

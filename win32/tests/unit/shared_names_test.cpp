@@ -470,7 +470,7 @@ TEST_F(shared_names, ObjectsAreWaitedForBesideDescriptorsTimersAndLocalEvents) {
     EXPECT_EQ(WaitForMultipleObjects(2, &all[4], TRUE, 0), DWORD{WAIT_FAILED});
     EXPECT_EQ(GetLastError(), ERROR_NOT_SUPPORTED) << "a wait for all";
     EXPECT_EQ(WaitForMultipleObjects(2, &all[2], TRUE, 0), DWORD{WAIT_FAILED});
-    EXPECT_EQ(GetLastError(), ERROR_NOT_SUPPORTED) << "also beside a local event";
+    EXPECT_EQ(GetLastError(), ERROR_NOT_SUPPORTED) << "also alongside a local event";
     EXPECT_TRUE(SetEvent(all[3]));
     EXPECT_EQ(WaitForMultipleObjects(1, &all[3], TRUE, 0), WAIT_OBJECT_0) << "one alone is possible";
     for (const HANDLE each : all) EXPECT_TRUE(each == local.get() || CloseHandle(each) != FALSE);

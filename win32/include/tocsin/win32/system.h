@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What ported programs need beside waits: thread-local storage, the properties of threads, the machine, dates, the
+/* What ported programs need besides waits: thread-local storage, the properties of threads, the machine, dates, the
  * heap. Only tocsin/win32.h includes this file. */
 #ifndef TOCSIN_WIN32_SYSTEM_H
 #define TOCSIN_WIN32_SYSTEM_H

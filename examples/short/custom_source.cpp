@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for a type of one's own, beside an event: a slot that holds one item. A wait for the slot takes its permission
-// to read. (A type that wait_all() accepts, too, is examples/countdown/countdown.hpp.)
+// Waits for a custom source, alongside an event: a slot that holds one item. A wait for the slot takes its
+// permission to read. (A type that wait_all() accepts, too, is examples/countdown/countdown.hpp.)
 #include <tocsin/event.hpp>
 #include <tocsin/source.hpp>
 #include <tocsin/wait.hpp>
