@@ -76,21 +76,21 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(judge(high, low), Verdict.LOSS)
 
     def test_overlapping_intervals_are_no_difference(self) -> None:
-        self.assertEqual(judge(rounds(10, 12, 14, 11, 13, 12), rounds(11, 13, 15, 12, 14, 13)), Verdict.TIE)
+        self.assertEqual(judge(rounds(10, 12, 14, 11, 13, 12), rounds(11, 13, 15, 12, 14, 13)), Verdict.NOT_SLOWER)
 
     def test_the_same_is_no_difference(self) -> None:
         same = rounds(1, 2, 3, 4, 5, 6)
-        self.assertEqual(judge(same, same), Verdict.TIE)
+        self.assertEqual(judge(same, same), Verdict.NOT_SLOWER)
 
     def test_no_difference_excludes_a_loss_of_more_than_a_quarter(self) -> None:
         theirs = rounds(10, 10, 10, 10, 10, 10)
-        self.assertEqual(judge(rounds(8, 9, 10, 11, 12, 12.5), theirs), Verdict.TIE)
+        self.assertEqual(judge(rounds(8, 9, 10, 11, 12, 12.5), theirs), Verdict.NOT_SLOWER)
         self.assertEqual(judge(rounds(8, 9, 10, 11, 12, 12.6), theirs), Verdict.OPEN)
-        self.assertEqual(judge(rounds(1, 1, 10, 10, 12, 12), theirs), Verdict.TIE)
+        self.assertEqual(judge(rounds(1, 1, 10, 10, 12, 12), theirs), Verdict.NOT_SLOWER)
 
     def test_against_nothing_only_nothing_is_level(self) -> None:
         nothing = rounds(0, 0, 0, 0, 0, 0)
-        self.assertEqual(judge(nothing, nothing), Verdict.TIE)
+        self.assertEqual(judge(nothing, nothing), Verdict.NOT_SLOWER)
         self.assertEqual(judge(rounds(0, 0, 1, 1, 1, 1), nothing), Verdict.OPEN)
 
     def test_one_sample_each_decides_nothing(self) -> None:

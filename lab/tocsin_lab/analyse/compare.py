@@ -30,7 +30,7 @@ PLAN_FIELDS = ("rounds", "budget_ms")
 class Change(Enum):
     SLOWER = "slower"
     FASTER = "faster"
-    NONE = "no difference"
+    NONE = "no difference shown"
     MACHINE = "moved with the machine"  # the figure differs, its ratio to the reference does not
 
 

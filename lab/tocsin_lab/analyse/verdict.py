@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether one contestant is ahead of another, level with it, or behind it; or whether that is not decided."""
+"""Whether one contestant is ahead of another, not slower, or behind it; or whether that is not decided."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from enum import Enum
 
 from tocsin_lab.analyse.statistics import estimate, paired_ratio
 
-LEVEL_WITHIN = 1.25  # "not slower" excludes a loss of more than a quarter
+NOT_SLOWER_WITHIN = 1.25  # "not slower" excludes a loss of more than a quarter
 
 
 class Verdict(Enum):
     WIN = "win"
-    TIE = "not slower"
+    NOT_SLOWER = "not slower"
     OPEN = "not decided"
     LOSS = "loss"
 
@@ -29,5 +29,5 @@ def judge(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Verdict:
     if not mine.overlaps(other) and (ratio is None or not ratio.low <= 1 <= ratio.high):
         return Verdict.WIN if mine.median < other.median else Verdict.LOSS
     if ratio is None:  # theirs are all zero
-        return Verdict.TIE if mine.median <= other.median else Verdict.OPEN
-    return Verdict.TIE if ratio.high <= LEVEL_WITHIN else Verdict.OPEN
+        return Verdict.NOT_SLOWER if mine.median <= other.median else Verdict.OPEN
+    return Verdict.NOT_SLOWER if ratio.high <= NOT_SLOWER_WITHIN else Verdict.OPEN

@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import ceil
 
 from tocsin_lab.analyse.statistics import Estimate
-from tocsin_lab.analyse.verdict import LEVEL_WITHIN
+from tocsin_lab.analyse.verdict import NOT_SLOWER_WITHIN
 
 # The factors of each unit and their names, largest first. The report's axes use them, too.
 UNITS: dict[str, list[tuple[float, str]]] = {
@@ -45,7 +45,7 @@ def interval(figure: Estimate | None) -> str:
 def high_end(value: float) -> str:
     """Rounds up what would else read as if it excluded a loss of more than a quarter."""
     shown = three_figures(value)
-    hides_a_loss = value > LEVEL_WITHIN and shown == three_figures(LEVEL_WITHIN)
+    hides_a_loss = value > NOT_SLOWER_WITHIN and shown == three_figures(NOT_SLOWER_WITHIN)
     return three_figures(ceil(value * 100) / 100) if hides_a_loss else shown
 
 

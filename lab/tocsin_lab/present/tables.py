@@ -20,7 +20,7 @@ from tocsin_lab.present.quotes import WIDEST, rows_of
 from tocsin_lab.records import Contestant, Result
 
 STYLES = {"ours": "bold green", "floor": "cyan", "variant": "green", "reference": "dim", "rejected": "dim"}
-VERDICT_STYLES = {Verdict.WIN: "green", Verdict.TIE: "yellow", Verdict.OPEN: "magenta", Verdict.LOSS: "bold red"}
+VERDICT_STYLES = {Verdict.WIN: "green", Verdict.NOT_SLOWER: "yellow", Verdict.OPEN: "magenta", Verdict.LOSS: "bold red"}
 OUTCOME_STYLES = {Outcome.REACHED: "green", Outcome.WITHIN_ERROR: "yellow", Outcome.MISSED: "bold red"}
 LOG_WIDTH = 140  # of tables that go to a file
 
@@ -130,7 +130,7 @@ def finding(counts: Mapping[Verdict, int]) -> str:
     undecided = f"; not decided: {counts[Verdict.OPEN]}" if counts[Verdict.OPEN] else ""
     return (
         f"In {compared} comparison{'' if compared == 1 else 's'} with the best of the others, tocsin takes less in "
-        f"{counts[Verdict.WIN]}, is not slower in {counts[Verdict.TIE]} and takes more in {counts[Verdict.LOSS]}"
+        f"{counts[Verdict.WIN]}, is not slower in {counts[Verdict.NOT_SLOWER]} and takes more in {counts[Verdict.LOSS]}"
         f"{undecided}."
     )
 
