@@ -26,7 +26,7 @@ SHOWN_AS_THEY_ARE = {
                      "handler_options", "idle", "limits", "process_exit", "ready_item", "source_label", "source::operations",
                      "task::awaiter", "this_stop_token_t::awaiter", "wait_counters"), PLAIN),
     **dict.fromkeys(("referred_awaiter", "commit_group", "commit_group::iterator"), VIEW),
-    **dict.fromkeys(("boot_clock", "this_stop_token_t"), "it has no members"),
+    **dict.fromkeys(("boot_clock", "inline_executor_type", "this_stop_token_t"), "it has no members"),
     **dict.fromkeys(("shared_auto_reset_event", "shared_lock", "shared_manual_reset_event", "shared_semaphore"),
                     "its members are the words of a documented layout (detail/shared_layout.hpp)"),
     "shared_memory": "its members are an address, a size and a descriptor",
