@@ -15,6 +15,8 @@ set(tocsin_has_asio ${TOCSIN_ASIO_HEADERS})
 set(tocsin_has_boost_asio ${TOCSIN_BOOST_ASIO_HEADERS})
 
 function(tocsin_use_loop target loop)
+    # GCC refuses headers that were precompiled without the loop's options (GLib 2.90 wants -pthread).
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
     if(loop STREQUAL "asio")
         target_include_directories(${target} SYSTEM PRIVATE "${TOCSIN_ASIO_HEADERS}")
         target_compile_definitions(${target} PRIVATE ASIO_STANDALONE)
