@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // <tocsin/glib.hpp>
-#include "clocks.hpp"
-#include "facts.hpp"
 #include "sanitizer.hpp"
+#include "watch_contract.hpp"
 
 #include <tocsin/diagnose.hpp>
 #include <tocsin/driver.hpp>
@@ -42,13 +41,6 @@ extern "C" void g_source_set_ready_time(GSource* source, gint64 when) {
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::hand_clock;
-using tocsin::any_result;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
-
 class context {
 public:
     context() = default;
@@ -58,137 +50,29 @@ public:
     void run_until(Fact holds) {
         while (!holds()) g_main_context_iteration(context_, TRUE);
     }
-    void run_pending() {
+    void run() {
         while (g_main_context_iteration(context_, FALSE) != FALSE) {
         }
     }
-    GSource* find(guint id) { return g_main_context_find_source_by_id(context_, id); }
     GMainContext* get() { return context_; }
+
+    using id = guint;
+    template <class... Arguments>
+    id watch(Arguments&&... given) {
+        return tocsin::glib::watch(context_, std::forward<Arguments>(given)...);
+    }
+    template <class... Arguments>
+    id watch_by(tocsin::driver& by, Arguments&&... given) {
+        return tocsin::glib::watch(tocsin::glib::on(context_).by(by), std::forward<Arguments>(given)...);
+    }
+    void unwatch(id which) { g_source_destroy(g_main_context_find_source_by_id(context_, which)); }
+    bool is_watched(id which) { return g_main_context_find_source_by_id(context_, which) != nullptr; }
 
 private:
     GMainContext* context_ = g_main_context_new();
 };
 
-TEST(GlibWatch, CallsTheFunctionInTheContextForEachSet) {
-    context context;
-    auto_reset_event job;
-    auto_reset_event done;
-    manual_reset_event closed;
-    int taken = 0;
-    bool over = false;
-    const guint id = tocsin::glib::watch(
-        context.get(),
-        [&, here = std::this_thread::get_id()](any_result how) {
-            EXPECT_EQ(std::this_thread::get_id(), here);
-            over = how.index != 0;
-            if (over) return false;
-            ++taken;
-            done.set();
-            return true;
-        },
-        job, closed);
-    std::thread producer([&] {
-        for (int i = 0; i != 100; ++i) {
-            job.set();
-            done.wait();
-        }
-        closed.set();
-    });
-    context.run_until([&] { return over; });
-    producer.join();
-    EXPECT_EQ(taken, 100);
-    EXPECT_EQ(context.find(id), nullptr);
-}
-
-TEST(GlibWatch, NeverCallsTheFunctionInsideWatch) {
-    context context;
-    manual_reset_event event(true);
-    int calls = 0;
-    tocsin::glib::watch(context.get(), [&](any_result) { return ++calls != 10; }, event);
-    EXPECT_EQ(calls, 0);
-    context.run_pending();
-    EXPECT_EQ(calls, 10) << "a source that stays ready is found again and again";
-}
-
-TEST(GlibWatch, TellsTheDeadline) {
-    context context;
-    auto_reset_event event;
-    any_result found{wait_status::signaled};
-    tocsin::glib::watch(
-        context.get(), [&](any_result how) { return found = how, false; }, {.until = 1ms}, event);
-    context.run_until([&] { return found.status == wait_status::timed_out; });
-}
-
-TEST(GlibWatch, IsServedByItsDriver) {
-    context context;
-    tocsin::driver driver;
-    auto_reset_event event;
-    any_result found{wait_status::signaled};
-    const auto due = hand_clock::now() + 2ms;
-    tocsin::glib::watch(
-        tocsin::glib::on(context.get()).by(driver), [&](any_result how) { return found = how, false; },
-        {.until = due}, event);
-    EXPECT_FALSE(driver.next_deadline().is_never());
-    hand_clock::set(due);
-    while (driver.run_due() == 0 && !driver.next_deadline().is_never()) std::this_thread::yield();
-    context.run_until([&] { return found.status == wait_status::timed_out; });
-}
-
-TEST(GlibWatch, ItsDriverServesEachWait) {
-    context context;
-    tocsin::driver driver;
-    auto_reset_event event;
-    int calls = 0;
-    const guint id = tocsin::glib::watch(
-        tocsin::glib::on(context.get()).by(driver), [&](any_result) { return ++calls != 0; }, event,
-        tocsin::after(1h));
-    for (int i = 1; i <= 2; ++i) {
-        EXPECT_FALSE(driver.next_deadline().is_never());
-        event.set();
-        EXPECT_TRUE(driver.next_deadline().is_never());
-        context.run_until([&] { return calls == i; });
-    }
-    g_source_destroy(context.find(id));
-}
-
-TEST(GlibWatch, EndsWhenItsSourceIsDestroyed) {
-    context context;
-    auto_reset_event event;
-    auto owned = std::make_shared<int>(0);
-    const guint id = tocsin::glib::watch(context.get(), [owned](any_result) { return true; }, event);
-    g_source_destroy(context.find(id));
-    EXPECT_EQ(owned.use_count(), 1);
-    EXPECT_EQ(tocsin::waiting_on(&event), 0u);
-}
-
-TEST(GlibWatch, MayBeDestroyedByItsFunction) {
-    context context;
-    manual_reset_event event(true);
-    auto owned = std::make_shared<int>(0);
-    int calls = 0;
-    guint id = 0;
-    id = tocsin::glib::watch(
-        context.get(),
-        [&, owned](any_result) {
-            ++calls;
-            g_source_destroy(context.find(id));
-            return true;
-        },
-        event);
-    context.run_pending();
-    EXPECT_EQ(calls, 1);
-    EXPECT_EQ(owned.use_count(), 1);
-}
-
-TEST(GlibWatch, ThrowsIfTheWaitCannotBegin) {
-    context context;
-    tocsin::source empty;
-    auto owned = std::make_shared<int>(0);
-    EXPECT_THROW(tocsin::glib::watch(
-                     context.get(), [owned](any_result) { return true; }, empty),
-                 std::invalid_argument);
-    EXPECT_EQ(owned.use_count(), 1);
-}
+INSTANTIATE_TYPED_TEST_SUITE_P(Glib, Watch, context);
 
 // A set meets the end of the context.
 TEST(GlibWatch, EndsWithItsContextAlsoIfItsSourceBecomesReadyThen) {

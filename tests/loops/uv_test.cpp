@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // <tocsin/uv.hpp>
-#include "clocks.hpp"
 #include "sanitizer.hpp"
+#include "watch_contract.hpp"
 
 #include <tocsin/diagnose.hpp>
 #include <tocsin/driver.hpp>
@@ -31,70 +31,35 @@
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::hand_clock;
-using tocsin::any_result;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
-
 class loop {
 public:
     loop() { EXPECT_EQ(uv_loop_init(&loop_), 0); }
     ~loop() { EXPECT_EQ(uv_loop_close(&loop_), 0) << "a handle is left"; }
-    void run() { uv_run(&loop_, UV_RUN_DEFAULT); }
+    loop(const loop&) = delete;
     uv_loop_t* get() { return &loop_; }
+    void run() { uv_run(&loop_, UV_RUN_DEFAULT); }
+    template <class Fact>
+    void run_until(Fact holds) {
+        while (!holds()) uv_run(&loop_, UV_RUN_ONCE);
+    }
+
+    using id = uv_handle_t*;
+    template <class... Arguments>
+    id watch(Arguments&&... given) {
+        return tocsin::uv::watch(&loop_, std::forward<Arguments>(given)...);
+    }
+    template <class... Arguments>
+    id watch_by(tocsin::driver& by, Arguments&&... given) {
+        return tocsin::uv::watch(tocsin::uv::on(&loop_).by(by), std::forward<Arguments>(given)...);
+    }
+    static void unwatch(id which) { tocsin::uv::unwatch(which); }
+    bool is_watched(id) { return uv_loop_alive(&loop_) != 0; }
 
 private:
     uv_loop_t loop_;
 };
 
-TEST(UvWatch, CallsTheFunctionInTheLoopForEachSet) {
-    loop loop;
-    auto_reset_event job;
-    auto_reset_event done;
-    manual_reset_event closed;
-    int taken = 0;
-    tocsin::uv::watch(
-        loop.get(),
-        [&, here = std::this_thread::get_id()](any_result how) {
-            EXPECT_EQ(std::this_thread::get_id(), here);
-            if (how.index != 0) return false;
-            ++taken;
-            done.set();
-            return true;
-        },
-        job, closed);
-    std::thread producer([&] {
-        for (int i = 0; i != 100; ++i) {
-            job.set();
-            done.wait();
-        }
-        closed.set();
-    });
-    loop.run();
-    producer.join();
-    EXPECT_EQ(taken, 100);
-}
-
-TEST(UvWatch, NeverCallsTheFunctionInsideWatch) {
-    loop loop;
-    manual_reset_event event(true);
-    int calls = 0;
-    tocsin::uv::watch(loop.get(), [&](any_result) { return ++calls != 10; }, event);
-    EXPECT_EQ(calls, 0);
-    loop.run();
-    EXPECT_EQ(calls, 10) << "a source that stays ready is found again and again";
-}
-
-TEST(UvWatch, TellsTheDeadline) {
-    loop loop;
-    auto_reset_event event;
-    any_result found{wait_status::signaled};
-    tocsin::uv::watch(loop.get(), [&](any_result how) { return found = how, false; }, {.until = 1ms}, event);
-    loop.run();
-    EXPECT_EQ(found.status, wait_status::timed_out);
-}
+INSTANTIATE_TYPED_TEST_SUITE_P(Uv, Watch, loop);
 
 TEST(UvWatch, ItsIdleTimeIsThatOfEachWait) {
     loop loop;
@@ -116,77 +81,6 @@ TEST(UvWatch, ItsIdleTimeIsThatOfEachWait) {
     loop.run();
     EXPECT_EQ(served, 2);
     EXPECT_EQ(timed_out, 5);
-}
-
-TEST(UvWatch, IsServedByItsDriver) {
-    loop loop;
-    tocsin::driver driver;
-    auto_reset_event event;
-    any_result found{wait_status::signaled};
-    const auto due = hand_clock::now() + 2ms;
-    tocsin::uv::watch(
-        tocsin::uv::on(loop.get()).by(driver), [&](any_result how) { return found = how, false; },
-        {.until = due}, event);
-    EXPECT_FALSE(driver.next_deadline().is_never());
-    hand_clock::set(due);
-    while (driver.run_due() == 0 && !driver.next_deadline().is_never()) std::this_thread::yield();
-    loop.run();
-    EXPECT_EQ(found.status, wait_status::timed_out);
-}
-
-TEST(UvWatch, ItsDriverServesEachWait) {
-    loop loop;
-    tocsin::driver driver;
-    auto_reset_event event;
-    int calls = 0;
-    uv_handle_t* const watched = tocsin::uv::watch(
-        tocsin::uv::on(loop.get()).by(driver), [&](any_result) { return ++calls != 0; }, event,
-        tocsin::after(1h));
-    for (int i = 1; i <= 2; ++i) {
-        EXPECT_FALSE(driver.next_deadline().is_never());
-        event.set();
-        EXPECT_TRUE(driver.next_deadline().is_never());
-        uv_run(loop.get(), UV_RUN_ONCE);
-        EXPECT_EQ(calls, i);
-    }
-    tocsin::uv::unwatch(watched);
-    loop.run();
-}
-
-TEST(UvWatch, EndsWhenItIsUnwatched) {
-    loop loop;
-    auto_reset_event event;
-    auto owned = std::make_shared<int>(0);
-    uv_handle_t* const watched = tocsin::uv::watch(loop.get(), [owned](any_result) { return true; }, event);
-    tocsin::uv::unwatch(watched);
-    loop.run();
-    EXPECT_EQ(owned.use_count(), 1);
-    EXPECT_EQ(tocsin::waiting_on(&event), 0u);
-}
-
-TEST(UvWatch, MayBeUnwatchedByItsFunction) {
-    loop loop;
-    manual_reset_event event(true);
-    uv_handle_t* watched = nullptr;
-    int calls = 0;
-    watched = tocsin::uv::watch(
-        loop.get(),
-        [&](any_result) {
-            ++calls;
-            tocsin::uv::unwatch(watched);
-            return true;
-        },
-        event);
-    loop.run();
-    EXPECT_EQ(calls, 1);
-}
-
-TEST(UvWatch, ThrowsIfTheWaitCannotBegin) {
-    loop loop;
-    tocsin::source empty;
-    EXPECT_THROW(
-        tocsin::uv::watch(loop.get(), [](any_result) { return true; }, empty), std::invalid_argument);
-    loop.run();  // closes the handle
 }
 
 // A set meets unwatch(): a permit that the watch has taken was given to its function, or is still there.
