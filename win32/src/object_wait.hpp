@@ -35,11 +35,11 @@ public:
     // The wait must be idle. False: it could not begin, and the function is not called. The error says why.
     bool start(const deadline& until) noexcept {
         keep();  // the operation's
-        auto begin = [&] {
+        const DWORD begun = caught([&] {
             wait_->on(inline_executor).start(limits{.until = until});
             return WAIT_OBJECT_0;
-        };
-        if (caught(begin) == WAIT_OBJECT_0) return true;
+        });
+        if (begun == WAIT_OBJECT_0) return true;
         drop();
         return false;
     }

@@ -138,6 +138,6 @@ DWORD signal_and_wait(HANDLE signal, HANDLE wait_on, DWORD milliseconds, bool al
 }  // namespace tocsin::win32
 
 extern "C" DWORD SignalObjectAndWait(HANDLE signal, HANDLE wait_on, DWORD milliseconds, BOOL alertable) {
-    auto wait = [&] { return tocsin::win32::signal_and_wait(signal, wait_on, milliseconds, alertable != 0); };
-    return tocsin::win32::caught(wait);
+    return tocsin::win32::caught(
+        [&] { return tocsin::win32::signal_and_wait(signal, wait_on, milliseconds, alertable != 0); });
 }

@@ -116,20 +116,6 @@ DWORD code_of(const std::system_error& thrown) noexcept {
 }
 #endif
 
-DWORD caught(DWORD (*wait)(void* what), void* what) {
-#if defined(__cpp_exceptions)
-    try {
-        return wait(what);
-    } catch (const std::system_error& thrown) {
-        return fail_wait(code_of(thrown));
-    } catch (const std::bad_alloc&) {
-        return fail_wait(ERROR_NOT_ENOUGH_MEMORY);
-    }
-#else
-    return wait(what);
-#endif
-}
-
 // Waits once. If a queued call ends the wait, the result is WAIT_OBJECT_0 as well, and `index` is that of `called`.
 DWORD any_wait::wait_once(std::span<const source> sources, detail::lock_reference* signal,
                           const std::stop_token* stop) {
@@ -367,15 +353,14 @@ DWORD wait_for_one(HANDLE handle, DWORD milliseconds, bool alertable) {
 }
 
 [[gnu::noinline]] DWORD wait_for_one_slow(HANDLE handle, DWORD milliseconds, BOOL alertable) {
-    auto wait = [&] { return wait_for_one(handle, milliseconds, alertable != 0); };
-    return caught(wait);
+    return caught([&] { return wait_for_one(handle, milliseconds, alertable != 0); });
 }
 
 [[gnu::noinline]] DWORD wait_for_many_slow(std::size_t count, const HANDLE* handles, bool all,
                                            DWORD milliseconds, bool alertable, std::size_t& index) {
-    auto wait = [&] { return wait_for_many(count, handles, all, milliseconds, alertable, index); };
-    return caught(wait);
+    return caught([&] { return wait_for_many(count, handles, all, milliseconds, alertable, index); });
 }
+
 DWORD wait_for_handles(std::size_t count, const HANDLE* handles, BOOL all, DWORD milliseconds, BOOL alertable,
                        std::size_t& index) {
     if (count == 0 || handles == nullptr) return fail_wait(ERROR_INVALID_PARAMETER);
@@ -426,8 +411,7 @@ DWORD SleepEx(DWORD milliseconds, BOOL alertable) {
         (void)sched_yield();
         return 0;
     }
-    auto wait = [&] { return wait_for_call(milliseconds, alertable != 0); };
-    const DWORD how = caught(wait);
+    const DWORD how = caught([&] { return wait_for_call(milliseconds, alertable != 0); });
     // There was no memory for the thread's object. So the thread has none, and nobody can queue a call for it.
     if (how == WAIT_FAILED) (void)wait_for_call(milliseconds, false);
     return how == WAIT_IO_COMPLETION ? how : 0;

@@ -11,8 +11,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <new>
 #include <span>
 #include <stop_token>
+#include <system_error>
 
 namespace tocsin::win32 {
 
@@ -101,10 +103,19 @@ private:
 
 // Runs `wait()`, and turns what it throws into WAIT_FAILED and an error. Not noexcept: a queued call may end the
 // thread, and glibc then unwinds the stack through the wait (pthread_exit).
-DWORD caught(DWORD (*wait)(void* what), void* what);
 template <class Wait>
-DWORD caught(Wait& wait) {
-    return caught([](void* what) { return (*static_cast<Wait*>(what))(); }, &wait);
+DWORD caught(Wait wait) {
+#if defined(__cpp_exceptions)
+    try {
+        return wait();
+    } catch (const std::system_error& thrown) {
+        return fail_wait(code_of(thrown));
+    } catch (const std::bad_alloc&) {
+        return fail_wait(ERROR_NOT_ENOUGH_MEMORY);
+    }
+#else
+    return wait();
+#endif
 }
 
 }  // namespace tocsin::win32
