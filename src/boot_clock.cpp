@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The clock that also runs while the machine is suspended, as the system has it.
+//
 // Checked by: tests/unit/clock_jump_test.cpp.
 #include "platform/system/system.hpp"
 

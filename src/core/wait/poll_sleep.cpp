@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The sleep of poll_sleep.hpp: one poll after another, until the waiter is released or a poll ends the wait.
+//
 // Checked by: tests/model/many_model_test.cpp (polling_model), tests/model/wait_set_poll_model_test.cpp.
 #include "core/wait/poll_sleep.hpp"
 
