@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A permit is free, and the caller's context was cancelled before the call. Whether the caller gets the permit is a matter
-# of chance in three Go modules, one time in two:
+# A permit is free, and the caller's context was cancelled before the call. In three Go modules chance decides whether
+# the caller gets the permit, one time in two:
 #   1. failsafe-go 0.9.8, bulkhead and rate limiters, which are documented to return an error if the context is
 #      cancelled. If a rate limiter refuses, the permit is gone nevertheless.
 #   2. sizedwaitgroup 1.0.0, AddWithContext().
