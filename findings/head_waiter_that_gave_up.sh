@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The waiter at the head of the line gives up. Two packages then let the one behind it wait, although what it waits for
 # is free.
-#   1. async-mutex 0.5.0, withTimeout() of a semaphore: one of two units is taken, a call for two units waits, and a call
-#      for one unit waits behind it. The first call times out. The second doesn't get the free unit, and newcomers queue
-#      behind both. Why: the time-out only rejects a promise. The call itself keeps its place until it is served, and
-#      then gives the units back.
+#   1. async-mutex 0.5.0, withTimeout() of a semaphore: one of two units is taken, a call for two units waits, and a
+#      call for one unit waits behind it. The first call times out. The second doesn't get the free unit, and newcomers
+#      queue behind both. Why: the time-out only rejects a promise. The call itself keeps its place until it is served,
+#      and then gives the units back.
 #   2. tarn 3.1.2, a pool with one resource: the first waiter is aborted, and the resource is released in the same turn
 #      of the event loop. The second waiter times out, and all that time the pool counts the resource as free. Why: the
 #      resource goes to the aborted waiter, which puts it back and doesn't look for the next one. With the abort one

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Two packages don't keep the limit that was given to a wait.
-#   1. async-lock 1.5.0, acquire() of three keys with a time-out of 100 ms, which is documented as the longest time in the
-#      queue: the call is served after 240 ms. Why: it takes one key after the other, and each gets 100 ms of its own. A
-#      time-out of 0 is none.
-#   2. @sapphire/async-queue 1.5.5, wait() with a signal that has been aborted before the call: it queues, takes its turn,
-#      and reports success. If the signal is aborted later, it rejects at once. Why: it listens for the abort, which
-#      is over, and doesn't look whether the signal is aborted already.
+#   1. async-lock 1.5.0, acquire() of three keys with a time-out of 100 ms, which is documented as the longest time in
+#      the queue: the call is served after 240 ms. Why: it takes one key after the other, and each gets 100 ms of its
+#      own. A time-out of 0 is none.
+#   2. @sapphire/async-queue 1.5.5, wait() with a signal that has been aborted before the call: it queues, takes its
+#      turn, and reports success. If the signal is aborted later, it rejects at once. Why: it listens for the abort,
+#      which is over, and doesn't look whether the signal is aborted already.
 # Guessed before: that (1) fails after 100 ms, and at once if the time-out is 0; that (2) rejects at once, as p-queue
 # 9.3.5, p-event 7.1.1 and p-timeout 7.0.2 do.
 # Seen with Node 20.20.2. Needs Node 20.11 or later, npm, and a network.

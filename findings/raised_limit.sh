@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # All that a limit allows is taken, and one more caller waits. Then the limit is raised from 1 to 3. In these libraries
 # the waiter sleeps on:
-#   1. database/sql of Go 1.26.8 (SetMaxOpenConns), Apache Commons Pool 2.13.1 (setMaxTotal, setMaxTotalPerKey), Tomcat's
-#      JDBC pool 11.0.15 (setMaxActive): a newcomer gets a connection at once. The waiter times out meanwhile.
+#   1. database/sql of Go 1.26.8 (SetMaxOpenConns), Apache Commons Pool 2.13.1 (setMaxTotal, setMaxTotalPerKey),
+#      Tomcat's JDBC pool 11.0.15 (setMaxActive): a newcomer gets a connection at once. The waiter times out meanwhile.
 #   2. HikariCP 7.0.2 (setMaximumPoolSize), Agroal 2.8 (setMaxSize): if nobody comes, the waiter times out, too.
 #   3. async-broadcast 0.7.2 (set_capacity): two senders that waited for room stay asleep, and the message of a third
 #      overtakes theirs. The same happens if set_overflow(true) allows every message.
@@ -71,13 +71,27 @@ CODE
 cat > java/pom.xml <<'TEXT'
 <project><modelVersion>4.0.0</modelVersion><groupId>seen</groupId><artifactId>seen</artifactId><version>1</version>
 <dependencies>
-<dependency><groupId>org.apache.commons</groupId><artifactId>commons-pool2</artifactId><version>2.13.1</version></dependency>
-<dependency><groupId>org.apache.tomcat</groupId><artifactId>tomcat-jdbc</artifactId><version>11.0.15</version></dependency>
-<dependency><groupId>com.zaxxer</groupId><artifactId>HikariCP</artifactId><version>7.0.2</version></dependency>
-<dependency><groupId>io.agroal</groupId><artifactId>agroal-pool</artifactId><version>2.8</version></dependency>
-<dependency><groupId>io.agroal</groupId><artifactId>agroal-api</artifactId><version>2.8</version></dependency>
-<dependency><groupId>com.h2database</groupId><artifactId>h2</artifactId><version>2.3.232</version></dependency>
-<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-nop</artifactId><version>2.0.17</version></dependency>
+<dependency>
+  <groupId>org.apache.commons</groupId><artifactId>commons-pool2</artifactId><version>2.13.1</version>
+</dependency>
+<dependency>
+  <groupId>org.apache.tomcat</groupId><artifactId>tomcat-jdbc</artifactId><version>11.0.15</version>
+</dependency>
+<dependency>
+  <groupId>com.zaxxer</groupId><artifactId>HikariCP</artifactId><version>7.0.2</version>
+</dependency>
+<dependency>
+  <groupId>io.agroal</groupId><artifactId>agroal-pool</artifactId><version>2.8</version>
+</dependency>
+<dependency>
+  <groupId>io.agroal</groupId><artifactId>agroal-api</artifactId><version>2.8</version>
+</dependency>
+<dependency>
+  <groupId>com.h2database</groupId><artifactId>h2</artifactId><version>2.3.232</version>
+</dependency>
+<dependency>
+  <groupId>org.slf4j</groupId><artifactId>slf4j-nop</artifactId><version>2.0.17</version>
+</dependency>
 </dependencies></project>
 TEXT
 cat > java/Seen.java <<'CODE'
@@ -154,7 +168,8 @@ class Seen {
     }
 }
 CODE
-(cd java && mvn -q dependency:copy-dependencies -DoutputDirectory=jars > mvn.log && java -cp 'jars/*' Seen.java) >> seen.txt
+(cd java && mvn -q dependency:copy-dependencies -DoutputDirectory=jars > mvn.log)
+(cd java && java -cp 'jars/*' Seen.java) >> seen.txt
 
 cat > rust/Cargo.toml <<'TEXT'
 [package]

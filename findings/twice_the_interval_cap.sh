@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A p-queue with intervalCap 2 and interval 100 starts at most two tasks each 100 ms. Two tasks run and the queue becomes
+# A p-queue with intervalCap 2 and interval 100 starts at most two tasks each 100 ms. Two tasks run and the queue is
 # idle; later in the same interval five more are added. They have to wait for the next interval, and then four of them
 # start within one millisecond. The same happens with greater caps: with 10, twenty start. `strict: true` is exact.
 # Why: the timer that ends the wait fires in the millisecond in which the interval ends. The queue takes this interval
 # for still running, arms the timer once more for zero milliseconds, and counts anew when it fires.
-# Guessed before: that at most two start, for the interval ends once. (Two at the end of one interval and two at the start
-# of the next would be usual; here the interval before has seen none since its first millisecond.)
+# Guessed before: that at most two start, for the interval ends once. (Two at the end of one interval and two at the
+# start of the next would be usual; here the interval before has seen none since its first millisecond.)
 # The program moves the clock itself, so that every timer fires in its millisecond. By the real clock, 10 of 11 trials
 # on Linux 6.18 ended alike; in the other the timer was late.
 # Seen with p-queue 9.3.5 (npm) under Node 20.20.2. Needs Node 20.11 or later, npm, and a network.
