@@ -20,6 +20,7 @@ RESULTS = ROOT / "build" / "lab"
 FIGURES = ROOT / "lab" / "figures"  # what the README quotes
 ANSWERS = "answers"  # what a run without arguments measures
 ANSWERS_WORKERS = ROOT / "build" / "answers" / "lab" / "answers"
+PYTHON_WORKERS = ROOT / "build" / "python" / "lab"
 NEED_WORKERS = ("measure", "smoke", "list")  # the commands for which the workers must have been built
 DEFECT_BUDGET_S = 30.0
 VERBS = ("report", "compare", "scaling", "quote", "defects")
@@ -35,12 +36,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         return verbs.parse_args(arguments)
     parser = run_parser()
     options = parser.parse_args(arguments)
+    if options.python:
+        options.workers = PYTHON_WORKERS
     if options.workers is None:  # other workers may know other scenarios; the run itself asks them
         known = scenario_names()
         if strange := [name for name in options.scenario if name not in known]:
             parser.error(unknown("scenario", strange, known))
     options.command = "smoke" if options.smoke else "list" if options.list else "measure"
-    narrowed = options.scenario or options.contestant or options.where or options.all
+    narrowed = options.scenario or options.contestant or options.where or options.all or options.python
     if options.mode is None:
         options.mode = "whole" if narrowed else ANSWERS
     if options.workers is None:
@@ -78,6 +81,7 @@ def run_parser() -> argparse.ArgumentParser:
     length.add_argument("--whole", dest="mode", action="store_const", const="whole", help="every scenario; takes half an hour")
     length.add_argument("--full", dest="mode", action="store_const", const="full", help="every case; takes hours")
     parser.add_argument("--all", action="store_true", help="every contestant there is; takes several times as long")
+    parser.add_argument("--python", action="store_true", help="the Python package instead, in CPython 3.11 and 3.13")
     parser.add_argument("--smoke", action="store_true", help="only check, within seconds, that everything still runs")
     parser.add_argument("--list", action="store_true", help="what there is to run; who can't take part where, and why")
     parser.add_argument("--scenario", type=names, action="extend", default=[], metavar="NAME[,NAME...]")

@@ -509,6 +509,40 @@ KNOWN: Mapping[str, Knowledge] = {
             ),
         ),
     ),
+    "python_calls": Knowledge(
+        targets=(
+            *(
+                Target("time", ABSOLUTE, limit, "median", cases(operation=operations))
+                for operations, limit in (
+                    ("create", 300),
+                    ("is_set|set|set_clear|wait_set|wait_unset", 100),
+                    ("lock|rlock|semaphore|condition|queue", 200),  # two operations
+                )
+            ),
+            Target("time", "threading", 1.0, "median"),
+        ),
+    ),
+    "python_ping_pong": Knowledge(targets=(Target("trip", "threading", 0.5, "median"),)),
+    "python_dialogue": Knowledge(targets=(Target("trip", "threading", 1.0, "median"),)),
+    "python_broadcast": Knowledge(
+        targets=(
+            Target("held", ABSOLUTE, 0.3e6, "median"),
+            Target("last", "threading", 0.6, "median", cases(threads="1000")),
+            Target("last", "threading", 1.0, "median"),
+        ),
+    ),
+    "python_contended": Knowledge(targets=(Target("time", "threading", 1.0, "median"),)),
+    "python_busy_lock": Knowledge(targets=(Target("wait", "threading", 1.0, "median"),)),
+    "python_many": Knowledge(targets=(Target("to_one", ABSOLUTE, 1.2),)),
+    "python_coroutine": Knowledge(targets=(Target("trip", "threading", 1.0, "median"),)),
+    "python_memory": Knowledge(
+        targets=(
+            Target("bytes", ABSOLUTE, 64, where=cases(what="event")),
+            Target("bytes", ABSOLUTE, 1024, where=cases(what="waiting_task")),
+            Target("descriptors", ABSOLUTE, 1),
+        ),
+    ),
+    "python_import": Knowledge(targets=(Target("time", ABSOLUTE, 5e6, "median"),)),
 }  # fmt: skip
 
 NOTHING = Knowledge()

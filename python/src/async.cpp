@@ -453,11 +453,8 @@ PyMethodDef functions[] = {
 PyObject* await_object(PyObject* self) {
     PyObject* const waits = PyImport_ImportModule("tocsin._coroutines");
     if (waits == nullptr) return nullptr;
-    PyObject* const coroutine = PyObject_CallMethod(waits, "wait_one", "O", self);
+    PyObject* const iterator = PyObject_CallMethod(waits, "wait_one", "O", self);
     Py_DECREF(waits);
-    if (coroutine == nullptr) return nullptr;
-    PyObject* const iterator = PyObject_CallMethod(coroutine, "__await__", nullptr);
-    Py_DECREF(coroutine);
     return iterator;
 }
 

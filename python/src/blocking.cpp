@@ -50,6 +50,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -155,12 +156,27 @@ public:
         if (spins_) began_ = std::chrono::steady_clock::now();
     }
     spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy::none(); }
+    // If the sources are many, spins before the thread is queued for all of them. Returns whether it has taken one.
+    bool takes_one(const std::span<const source>& list, const deadline& until, any_result& found) {
+        static const bool is_alone = std::thread::hardware_concurrency() == 1;
+        if (!spins_ || is_alone || list.size() <= 8) return false;
+        for (const source& each : list)
+            if (each.what() != source::kind::lot) return false;
+        do found = wait_any({.until = std::chrono::nanoseconds(0)}, list);
+        while (found.status != wait_status::signaled && !until.has_passed() &&
+               std::chrono::steady_clock::now() - began_ < longest);
+        learn(found.status == wait_status::signaled);
+        spins_ = false;
+        return found.status == wait_status::signaled;
+    }
     void learn(bool ended) const noexcept {
         if (!spins_) return;
-        const bool paid = ended && std::chrono::steady_clock::now() - began_ < longest;
+        const auto now = std::chrono::steady_clock::now();
+        const bool paid = ended && now - began_ < longest;
         history_.credit = paid                  ? std::min(history_.credit + 1, max)
                           : history_.credit > 2 ? history_.credit - 2
                                                 : 0;
+        while (paid && std::chrono::steady_clock::now() - now < moment) detail::cpu_relax();
     }
 
 private:
@@ -169,11 +185,12 @@ private:
         unsigned since_try;
     };
     static constexpr std::chrono::microseconds longest{30};
+    static constexpr std::chrono::nanoseconds moment{500};
     static constexpr int max = 15;
     inline static thread_local history mine{2, 0};
 
     history& history_;
-    const bool spins_;
+    bool spins_;
     std::chrono::steady_clock::time_point began_;
 };
 static_assert(std::is_trivially_destructible_v<look_first>);
@@ -205,9 +222,12 @@ public:
             const deadline soon(first_sleep);
             const bool is_short = until_.remaining() <= soon.remaining();
             bool ended = false;
+            any_result found{wait_status::stopped};
             const caught error = released([&] {
+                look_first looking;
+                const bool may_take = !all_ && confirm_.ends_wait == nullptr;
+                if (may_take && looking.takes_one({chosen_, operation_sources_}, until_, found)) return;
                 start();
-                const look_first looking;
                 const deadline& first = is_short ? until_ : soon;
                 const spin_policy spin =
                     confirm_.ends_wait == nullptr ? looking.policy() : spin_policy::none();
@@ -216,6 +236,7 @@ public:
                 if (confirm_.ends_wait == nullptr) looking.learn(ended);
             });
             if (error.number != -1) return fail(error);
+            if (found.status == wait_status::signaled) return {ending::ready, map_[found.index]};
             if (ended) return taken();
         }
         for (;;) {
@@ -380,7 +401,8 @@ outcome plain_sleep(const source* sources, std::size_t count, bool all, const de
         if (all) {
             found.status = wait_all({.until = until}, list);
         } else {
-            const look_first looking;
+            look_first looking;
+            if (looking.takes_one(list, until, found)) return;
             found = wait_any({.until = until, .spin = looking.policy()}, list);
             looking.learn(found.status == wait_status::signaled);
         }

@@ -279,6 +279,23 @@ class Several(unittest.TestCase):
             self.assertEqual(tocsin.wait_any(*events), 150)
             threads.join()
 
+    def test_two_threads_answer_each_other_through_many_events(self):
+        # A wait for more than eight looks before it is queued, in the main thread, too.
+        there, back = ([tocsin.AutoResetEvent() for _ in range(20)] for _ in range(2))
+        rounds = 500
+
+        def answer():
+            for i in range(rounds):
+                self.assertEqual(tocsin.wait_any(*there), i % 20)
+                back[-1 - i % 20].set()
+
+        with support.Threads(1, answer) as threads:
+            for i in range(rounds):
+                there[i % 20].set()
+                self.assertEqual(tocsin.wait_any(*back), 19 - i % 20)
+            threads.join()
+        self.assertFalse(any(each.is_set() for each in there + back))
+
     def test_wait_all_takes_all_or_nothing(self):
         a, b = tocsin.AutoResetEvent(), tocsin.Semaphore(0)
         for in_main in (True, False):

@@ -33,6 +33,29 @@ def _bridge_of(loop):
     return bridge
 
 
+def _undo(begun, future):
+    """The wait was cancelled, or its coroutine is closed. What the wait has taken goes to somebody else."""
+    begun.cancel()
+    if future.done() and not future.cancelled():
+        _core._give_back(begun)
+    else:
+        begun.forget()
+
+
+def wait_one(source):
+    """What `await event` iterates over. A plain generator is the smallest that a waiting task can keep."""
+    if _core.wait_any(source, timeout=0) is not None:
+        return True
+    future = asyncio.get_running_loop().create_future()
+    begun = _core._begin_async(_bridge_of(future.get_loop()), future, (source,), False)
+    try:
+        yield from future
+    except BaseException:
+        _undo(begun, future)
+        raise
+    return True
+
+
 async def wait(sources, every, delay, try_now):
     """What the sources give, at most `delay` seconds: the index that _core has, or None."""
     loop = asyncio.get_running_loop()
@@ -43,18 +66,12 @@ async def wait(sources, every, delay, try_now):
         await asyncio.sleep(0)
         return None
     future = loop.create_future()
-    bridge = _bridge_of(loop)
-    begun = _core._begin_async(bridge, future, sources, every)
+    begun = _core._begin_async(_bridge_of(loop), future, sources, every)
     timer = None if delay is None else loop.call_later(delay, begun.cancel)
     try:
         return await future
     except BaseException:
-        # Cancelled, or the coroutine is closed. What the wait has taken goes to somebody else.
-        begun.cancel()
-        if future.done() and not future.cancelled():
-            _core._give_back(begun)
-        else:
-            begun.forget()
+        _undo(begun, future)
         raise
     finally:
         if timer is not None:

@@ -36,7 +36,8 @@ def _runs_in_trio():
     return True
 
 
-async def _wait(sources, every, timeout, deadline):
+def _begin(sources, every, timeout, deadline):
+    """The coroutine that waits."""
     if not sources:
         name = "wait_all_async" if every else "wait_async"
         raise ValueError(f"{name}() needs something to wait for; to sleep, use the sleep() of asyncio or trio")
@@ -45,20 +46,23 @@ async def _wait(sources, every, timeout, deadline):
         from tocsin import _trio as loop
     else:
         from tocsin import _asyncio as loop
-    return await loop.wait(sources, every, delay, _try)
+    return loop.wait(sources, every, delay, _try)
 
 
-async def wait_one(source):
-    """What `await event` does."""
-    await _wait((source,), False, None, None)
-    return True
+def wait_one(source):
+    """The iterator of `await event`."""
+    if _runs_in_trio():
+        from tocsin import _trio as loop
+    else:
+        from tocsin import _asyncio as loop
+    return loop.wait_one(source)
 
 
 async def wait_any(sources, timeout, deadline):
     """What wait_async() does."""
-    return await _wait(sources, False, timeout, deadline)
+    return await _begin(sources, False, timeout, deadline)
 
 
 async def wait_all(sources, timeout, deadline):
     """What wait_all_async() does."""
-    return await _wait(sources, True, timeout, deadline) is not None
+    return await _begin(sources, True, timeout, deadline) is not None

@@ -74,3 +74,13 @@ async def wait(sources, every, delay, try_now):
     with trio.move_on_after(delay):
         return await trio.lowlevel.wait_task_rescheduled(abort)
     return None
+
+
+async def _take(source):
+    await wait((source,), False, None, lambda *_: _core.wait_any(source, timeout=0))
+    return True
+
+
+def wait_one(source):
+    """What `await event` iterates over."""
+    return _take(source).__await__()

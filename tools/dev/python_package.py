@@ -13,12 +13,13 @@ from pathlib import Path
 
 from dev.needs import python_with
 from dev.run import Count, Failure, fresh_if_moved, one, quietly, read_log, run_script
-from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, say
+from dev.tree import BUILD, ENVIRONMENT, JOBS, LAB, ROOT, say
 
 SOURCE = ROOT / "python"
 FIRST, LAST = (3, 9), (3, 14)
 FREE_THREADED = ("3.13t", "3.14t")
 PREFERRED = (3, 11)
+MEASURED = ("3.11", "3.13")
 
 ABOUT = """import json, os, sys, sysconfig
 print(json.dumps([list(sys.version_info[:2]), sysconfig.get_config_var("Py_GIL_DISABLED") or 0,
@@ -65,6 +66,35 @@ def build(name, program, options=()):
     for module in folder.glob("_core.*"):
         shutil.copy2(module, site / "tocsin")
     return site
+
+
+def make_for_lab(folder):
+    """Writes the lab's worker for the interpreters that are measured; False if the package can't be built for one."""
+    found, programs = interpreters(), {}
+    for name in [name for name in MEASURED if name in found] or list(found)[:1]:
+        site = build(name, found[name])
+        if not site:
+            return False
+        environment = folder / name
+        python = environment / "bin" / "python"
+        peers = LAB / "worker" / "runtimes" / "requirements.txt"
+        stamp = environment / "installed"
+        if not (stamp.exists() and stamp.read_text() == peers.read_text()):
+            if not quietly("environment", [found[name], "-m", "venv", "--clear", environment], f"python-{name}-lab"):
+                return False
+            if quietly("peers", [python, "-m", "pip", "install", "--disable-pip-version-check", "-r", peers],
+                       f"python-{name}-lab"):
+                stamp.write_text(peers.read_text())
+            else:
+                say(f"  Lab: aiologic and gevent are left out in CPython {name}: pip could not install them")
+        programs[name] = (str(python), str(site))
+    worker = folder / "tocsin_lab_worker_python"
+    worker.write_text(f"#!{sys.executable}\nimport sys\n\nsys.path.insert(0, {str(LAB / 'worker' / 'runtimes')!r})\n"
+                      f"import package\n\nsys.exit(package.main({programs!r}, sys.argv[1:]))\n")
+    worker.chmod(0o755)
+    if not programs:
+        say("  no CPython 3.9 to 3.14 with headers (Debian: python3-dev)")
+    return bool(programs)
 
 
 def say_not_run(name, pattern, text):
@@ -229,4 +259,4 @@ def every():
     if same in found:
         site = site_of(BUILD / "python" / f"wheel-{same}" / "venv" / "bin" / "python")
         count += check_types(python, site) + run_with_others(python, site)
-    return count
+    return count + run_script("lab", [ROOT / "dev", "lab", "--python", "--smoke"], "python-lab")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from dev import needs, stages
+from dev.python_package import make_for_lab
 from dev.run import build, build_in_sight, configure, fresh_if_moved, quietly, read_log
 from dev.tree import BUILD, LAB, ROOT, TOOLS, Parser, Refusal, cpp_files, refuse, require_writable, say, unknown
 
@@ -16,13 +17,15 @@ def lab(arguments):
     """measures how fast threads wake here, alongside the alternatives, in three minutes; --help lists its arguments"""
     # The lab's own parser answers help and wrong arguments at once, before anything is fetched or built.
     sys.path.insert(0, str(LAB))
-    from tocsin_lab.arguments import ANSWERS_WORKERS, DEFAULT_WORKERS, NEED_WORKERS, parse
+    from tocsin_lab.arguments import ANSWERS_WORKERS, DEFAULT_WORKERS, NEED_WORKERS, PYTHON_WORKERS, parse
     options = parse(arguments)
     require_writable()
     python = needs.python_with(LAB / "requirements.txt")
     if options.command in NEED_WORKERS and options.workers == ANSWERS_WORKERS and not build_answers():
         return 1
     if options.command in NEED_WORKERS and options.workers == DEFAULT_WORKERS and not build_workers(options.all):
+        return 1
+    if options.command in NEED_WORKERS and options.workers == PYTHON_WORKERS and not make_for_lab(PYTHON_WORKERS):
         return 1
     if options.command == "defects" and not options.result and not build_workers(options.all, "lab/defects/all"):
         return 1

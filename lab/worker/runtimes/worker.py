@@ -8,6 +8,7 @@ The program prepares, writes `ready` and waits for a line; measures; writes `don
 what it found, one line for each:
 
     batch METRIC COUNT NS NS ...    each NS is the time of COUNT operations
+    value METRIC NUMBER
     operations N
     wrong TEXT
 
@@ -20,6 +21,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +140,15 @@ def measure(command: list[str], watchdog_s: float) -> dict[str, Any]:
         if kind == "batch":
             count = int(words[1])
             sample["distributions"][words[0]] = distribution([int(one) * 1000 // count for one in words[2:]])
+        elif kind == "value":
+            sample["values"][words[0]] = float(words[1])
         elif kind == "operations":
             sample["operations"] = int(words[0])
         elif kind == "wrong":
             sample["failures"].append(" ".join(words))
     process.wait()
+    process.stdin.close()
+    process.stdout.close()
     watchdog.cancel()
     (cpu, switches), (cpu_after, switches_after) = readings
     sample["values"]["cpu"] = (cpu_after - cpu) / sample["operations"]
@@ -150,9 +156,14 @@ def measure(command: list[str], watchdog_s: float) -> dict[str, Any]:
     return sample
 
 
-def main(programs: dict[str, list[str]], arguments: list[str]) -> int:
+def serve(
+    arguments: list[str],
+    describe: Callable[[], dict[str, Any]],
+    command_for: Callable[[str, str, dict[str, str]], list[str] | None],
+) -> int:
+    """Answers as the protocol says. `command_for` returns the program of a case and its first arguments."""
     if arguments == ["--list"]:
-        print(json.dumps(describe(programs)))
+        print(json.dumps(describe()))
         return 0
     if len(arguments) < 3 or arguments[0] not in ("--check", "--run"):
         print("usage: --list, or --check or --run SCENARIO CONTESTANT [PARAMETER=VALUE ...]", file=sys.stderr)
@@ -162,14 +173,22 @@ def main(programs: dict[str, list[str]], arguments: list[str]) -> int:
     rest = iter([word for word in arguments[3:] if "=" not in word and word != "--count-syscalls"])
     options = dict(zip(rest, rest))
     budget_ms = float(options.get("--budget-ms", 100))
-    language = contestant.removesuffix("_runtime")
-    need = next((need for name, parameters, _, need in CASES if (name, parameters) == (scenario, given)), None)
-    if language not in programs or need not in LANGUAGES[language][2]:
+    command = command_for(scenario, contestant, given)
+    if command is None:
         print(f"{contestant} has no such case of {scenario}", file=sys.stderr)
         return 2
     words = [f"{name}={value}" for name, value in given.items()]
-    sample = measure([*programs[language], scenario, f"{budget_ms:g}", *words], float(options.get("--watchdog-s", 120)))
+    sample = measure([*command, f"{budget_ms:g}", *words], float(options.get("--watchdog-s", 120)))
     head = {"protocol": 1, "scenario": scenario, "contestant": contestant, "parameters": given}
     head |= {"seed": int(options.get("--seed", 1)), "budget_ms": budget_ms, "ok": not sample["failures"]}
     print(json.dumps({**head, **sample}))
     return 0 if head["ok"] else 1
+
+
+def main(programs: dict[str, list[str]], arguments: list[str]) -> int:
+    def command_for(scenario: str, contestant: str, given: dict[str, str]) -> list[str] | None:
+        language = contestant.removesuffix("_runtime")
+        need = next((need for name, parameters, _, need in CASES if (name, parameters) == (scenario, given)), None)
+        return [*programs[language], scenario] if language in programs and need in LANGUAGES[language][2] else None
+
+    return serve(arguments, lambda: describe(programs), command_for)
