@@ -94,9 +94,10 @@ DWORD any_wait::wait_with_mutexes() {
         if (is_ready_now(*objects[index])) return WAIT_OBJECT_0;
 
     static constinit manual_reset_event never;
-    small_array<source, MAXIMUM_WAIT_OBJECTS + 1> sources(objects.size() + 1);
-    small_array<std::size_t, MAXIMUM_WAIT_OBJECTS + 1> at(objects.size() + 1);
-    small_array<std::size_t, MAXIMUM_WAIT_OBJECTS> mutexes(objects.size());
+    const std::size_t max = objects.size() + 1;  // for all: of two sizes, GCC 16 takes one to be negative
+    small_array<source, MAXIMUM_WAIT_OBJECTS + 1> sources(max);
+    small_array<std::size_t, MAXIMUM_WAIT_OBJECTS + 1> at(max);
+    small_array<std::size_t, MAXIMUM_WAIT_OBJECTS + 1> mutexes(max);
     for (std::size_t i = 0; i != objects.size(); ++i) {
         if (is_shared_mutex(*objects[i])) {
             mutexes.add(i);
