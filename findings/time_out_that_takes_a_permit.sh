@@ -3,9 +3,9 @@
 # A wait for a permit of Failsafe's bulkhead times out, or its thread is interrupted. The next release gives its permit
 # to this wait nevertheless, and nobody ever gets it back: the bulkhead has one permit less from then on. With two
 # permits and three waits that timed out, all permits are gone after two releases.
-#   1. tryAcquirePermit(time) that times out; 2. acquirePermit() that is interrupted; 3. an execution through the bulkhead
-#      that its own Timeout interrupts.
-#   4. An asynchronous execution that is cancelled while it waits takes nothing.
+#   1. tryAcquirePermit(time) that times out, acquirePermit() that is interrupted, and an execution through the bulkhead
+#      that its own Timeout interrupts, take a permit each.
+#   2. An asynchronous execution that is cancelled while it waits takes nothing.
 # Why: a waiter is a future in a queue. A blocking wait that gives up leaves the future there, not cancelled, and the
 # release completes it. The asynchronous one cancels its future, and the release passes by.
 # Guessed before: that a wait that has reported failure takes nothing.

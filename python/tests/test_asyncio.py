@@ -43,6 +43,10 @@ class Coroutines(unittest.TestCase):
             with ours, theirs:
                 self.assertIsNone(await tocsin.wait_async(a, b, timeout=0.01))
                 self.assertIsNone(await tocsin.wait_async(a, b, timeout=0))
+                b.release()
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(tocsin.wait_async(a, b), 0)
+                self.assertEqual(await tocsin.wait_async(a, b, timeout=0), 1)
                 self.assertIsNone(await tocsin.wait_async(a, deadline=tocsin.monotonic_deadline(0.01)))
                 asyncio.get_running_loop().call_later(0.01, b.release)
                 self.assertEqual(await tocsin.wait_async(a, b, ours), 1)
