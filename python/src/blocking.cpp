@@ -25,9 +25,10 @@
 //               So a signal is either seen by that look, or leaves a byte that ends the sleep, whichever thread of the
 //               process gets it. There is no window between the look and the sleep. (A handler that runs in this look
 //               may change the slot. Then begin() puts the pipe there again.)
-//   blocking-3  Each byte is handed on to the descriptor that had the slot before. A handler may sleep, too, while
-//               the sleep that it interrupts has the pipe in the slot. Such an inner sleep leaves the pipe there at its
-//               end, and hands bytes on to the receiver of the outer one.
+//   blocking-3  Each byte is handed on to the descriptor that had the slot before, also one that came after the last
+//               look. A handler may sleep, too, while the sleep that it interrupts has the pipe in the slot. Such an
+//               inner sleep leaves the pipe there at its end, hands bytes on to the receiver of the outer one, and
+//               leaves those that it has not read to the outer sleep, which they end.
 //   blocking-4  If a wait ends by a deadline, a descriptor or an exception, cancel() decides: true means that nothing
 //               was taken. After false, the operation has taken its sources. Then the wait is `ready`, except after an
 //               exception, which gives them back.
@@ -447,6 +448,7 @@ void signal_watch::end() {
         PyErr_Clear();  // the former owner has closed its descriptor
         if (!put_into_slot(-1, ours)) PyErr_Clear();
     }
+    if (former_ != our_pipe) forward();
     PyErr_Restore(type, value, traceback);
 }
 

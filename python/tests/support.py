@@ -2,6 +2,8 @@
 """Facts that tests wait for, and threads whose exceptions count."""
 
 import ctypes
+import os
+import signal
 import threading
 import time
 
@@ -26,6 +28,11 @@ def wait_for(fact):
 def wait_until_parked(source, number):
     """Waits until so many waits are queued for an object."""
     wait_for(lambda: _core.waiting_on(source) == number)
+
+
+def signal_once_parked(source, number=signal.SIGUSR1):
+    """A thread that sends this process a signal as soon as a wait is queued for the object."""
+    return Threads(1, lambda: (wait_until_parked(source, 1), os.kill(os.getpid(), number)))
 
 
 class Threads:

@@ -125,8 +125,9 @@ class Signals(unittest.TestCase):
     def test_set_then_clear_during_a_handler_releases_the_wait(self):
         event = tocsin.Event()
         signal.signal(signal.SIGUSR1, lambda *_: (event.set(), event.clear()))
-        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-        self.assertTrue(event.wait(60))
+        with support.signal_once_parked(event) as threads:
+            self.assertTrue(event.wait(60))
+            threads.join()
         self.assertFalse(event.is_set())
 
     def test_set_in_a_handler_that_interrupts_sets(self):
@@ -153,16 +154,17 @@ class Signals(unittest.TestCase):
             pass
 
         token, permits = tocsin.AutoResetEvent(), tocsin.Semaphore(0)
-        for give, wait, count in ((token.set, lambda: token.wait(60), lambda: token.wait(0)),
-                                  (permits.release, lambda: permits.acquire(timeout=60),
-                                   lambda: permits.acquire(False))):
+        for one, give, wait, count in ((token, token.set, lambda: token.wait(60), lambda: token.wait(0)),
+                                       (permits, permits.release, lambda: permits.acquire(timeout=60),
+                                        lambda: permits.acquire(False))):
             def handler(*_, give=give):
                 give()
                 raise Stop
 
             signal.signal(signal.SIGUSR1, handler)
-            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            self.assertRaises(Stop, wait)
+            with support.signal_once_parked(one) as threads:
+                self.assertRaises(Stop, wait)
+                threads.join()
             self.assertTrue(count())
             self.assertFalse(count())
 
@@ -173,10 +175,36 @@ class Signals(unittest.TestCase):
         event = tocsin.Event()
         signal.signal(signal.SIGUSR1, lambda *_: event.set())
         try:
-            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            self.assertTrue(event.wait(60))
+            with support.signal_once_parked(event) as threads:
+                self.assertTrue(event.wait(60))
+                threads.join()
             self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1]))
             self.assertEqual(signal.set_wakeup_fd(writing), writing)
+        finally:
+            signal.set_wakeup_fd(former)
+            os.close(reading)
+            os.close(writing)
+
+    def test_a_signal_during_a_handler_that_ends_the_wait_reaches_the_wakeup_descriptor(self):
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        os.set_blocking(writing, False)
+        former = signal.set_wakeup_fd(writing)
+        event, calls = tocsin.Event(), []
+
+        def handler(*_):
+            calls.append(0)
+            if len(calls) == 1:
+                os.kill(os.getpid(), signal.SIGUSR1)  # while the wait has its pipe in the slot
+            else:
+                event.set()
+
+        signal.signal(signal.SIGUSR1, handler)
+        try:
+            with support.signal_once_parked(event) as threads:
+                self.assertTrue(event.wait(60))
+                threads.join()
+            self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1] * 2))
         finally:
             signal.set_wakeup_fd(former)
             os.close(reading)
@@ -191,17 +219,18 @@ class Signals(unittest.TestCase):
         def handler(*_):
             calls.append(0)
             if len(calls) == 1:
-                # Long enough for the second sleep of this wait, too.
-                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-                calls.append(inner.wait(60))
+                with support.signal_once_parked(inner) as threads:
+                    calls.append(inner.wait(60))
+                    threads.join()
                 outer.set()
             else:
                 inner.set()
 
         signal.signal(signal.SIGUSR1, handler)
         try:
-            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-            self.assertTrue(outer.wait(60))
+            with support.signal_once_parked(outer) as threads:
+                self.assertTrue(outer.wait(60))
+                threads.join()
             self.assertEqual(calls, [0, 0, True])
             self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1] * 2))
             self.assertEqual(signal.set_wakeup_fd(writing), writing)
@@ -230,10 +259,16 @@ class Ends(unittest.TestCase):
         code = """if True:
             import os, signal, threading, tocsin
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for programs in the background
-            threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
-            tocsin.Event().wait()
+            event = tocsin.Event()
+            def interrupt():
+                while tocsin.waiting_on(event) == 0:
+                    pass
+                os.kill(os.getpid(), signal.SIGINT)
+            threading.Thread(target=interrupt, daemon=True).start()
+            event.wait()
             """
         done = run(code)
+        self.assertNotEqual(done.returncode, 0)
         self.assertIn("KeyboardInterrupt", done.stderr)
 
     def test_daemon_threads_at_the_end(self):
@@ -251,7 +286,8 @@ class Ends(unittest.TestCase):
                     wait()
             for wait in waits:
                 threading.Thread(target=loop, args=(wait,), daemon=True).start()
-            tocsin.wait_any(tocsin.Event(), timeout=0.05)
+            while len(tocsin.parked_waits()) < len(waits):
+                tocsin.wait_any(tocsin.Event(), timeout=0.001)
             late = Late()
             late.itself = late
             """
@@ -287,7 +323,11 @@ class Ends(unittest.TestCase):
                 inner = os.fork()
             signal.signal(signal.SIGUSR1, handler)
             mine = tocsin.Event()
-            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            def interrupt():
+                while tocsin.waiting_on(mine) == 0:
+                    pass
+                os.kill(os.getpid(), signal.SIGUSR1)
+            threading.Thread(target=interrupt).start()
             here, inner, woke = os.getpid(), None, False
             while inner is None:
                 woke = mine.wait(0.2)
