@@ -45,6 +45,8 @@ class Words(TextCase):
         "No memory is to be had.": "had",
         "The claim was had by another.": "had",
         "The tag stands in two places.": "stands",
+        "It waits beside sockets.": "beside",
+        "It waits in vain.": "in vain",
         "It lets go of the lock.": "lets go",
         "It starts by itself.": "by itself",
         "It wakes threads also.": "also",
@@ -52,7 +54,7 @@ class Words(TextCase):
     }
     RIGHT = ("Those who wait are released.", "Who waits on this event?", "A thread that waits sleeps, whoever sets it.",
              "`who` is a column.", "The list says who waits.", "AES stands for a cipher.", "Also, it wakes threads.",
-             "It is one bit of the user's word.", "Each token has come out once.",
+             "The page is beside the result.", "It is one bit of the user's word.", "Each token has come out once.",
              "The headers of the library are its contract.", "It has released its lock.")
 
     def test_wrong_english_is_named_in_comments_and_markdown(self):

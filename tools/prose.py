@@ -26,6 +26,10 @@ WORDS = [(re.compile(pattern), what) for pattern, what in (
     (r"\bha(?:s|ve) come\b(?! (?:out|back|from)\b)", "`has come`: is there, has passed, has arrived"),
     (r"\b(?:is|are|was|were|be|been) to be had\b|\b(?:is|are|was|were|been) had\b", "`is (to be) had`: is available, is claimed"),
     (r"\bstands (?:in|at|on|there|here|behind|beside|above|below|alone|under)\b", "`stands` for `is`"),
+    # What is beside a thing is next to it.
+    (r"\bbeside (?:sockets|(?:local )?events|semaphores|timers|channels|others?|another|everything|threading)\b",
+     "`beside`: alongside, together with"),
+    (r"\b(?:anew|in vain)\b", "`anew`, `in vain`: again, without effect"),
     (r"\blets go\b", "`lets go`: releases, has released"),
     (r"\bby itself\b", "`by itself`: on its own, automatically"),
     (r"\balso[.;]", "`also` at the end"),
@@ -38,7 +42,8 @@ OLD_LABEL = re.compile(r"(?<![\w.'\"-])(?!C11\b)[A-OQ-Z][1-9]\d?(?![\w.'\"+-]*\w
 # Names that the library no longer uses, so that no comment explains a thing by them.
 OLD_NAME = re.compile(r"\b(errands?|many_wait|member_set|bucket_lock|critical_section|standing[ _]polls?|one_copy|"
                       r"sleeper_slots|errno_kept|resuming_later|alarm_clock|unpin(?:s|ned)?|async_waiting|call_off|"
-                      r"look_room|polling_room|async_room)\b")
+                      r"look_room|polling_room|async_room|wait_list|waiting_list|listed_wait|turn_credit|yield_credit|"
+                      r"activity_scope|shared_view|kept_token_wait)\b")
 
 CITATION = re.compile(r"(?<![\w./-])([a-z][a-z0-9_]*)-([1-9]\d?)(?![\w./-]*\w)")
 NAMED_PATH = re.compile(

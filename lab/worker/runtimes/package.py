@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker for the Python package (python/) beside what else Python has. It speaks the lab's protocol, and
+"""A worker for the Python package (python/) alongside what else Python has. It speaks the lab's protocol, and
 package_waits.py measures, in each interpreter that `./dev lab --python` has made ready."""
 
 from __future__ import annotations

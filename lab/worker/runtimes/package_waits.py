@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package beside what else Python has, in the scenarios that package.py describes; worker.py says how it is
-called, with the contestant after the scenario. It runs in CPython 3.9 and later."""
+"""The Python package alongside what else Python has, in the scenarios that package.py describes; worker.py says how it
+is called, with the contestant after the scenario. It runs in CPython 3.9 and later."""
 
 import asyncio
 import ctypes
