@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using tocsin::core::commit_credit;
 
-TEST(YieldCredit, BeginsWithTheFirstLongFlush) {
+TEST(CommitCredit, BeginsWithTheFirstLongFlush) {
     commit_credit credit;
     EXPECT_FALSE(credit.allows());
     credit.learn_flush(19us);
@@ -22,7 +22,7 @@ TEST(YieldCredit, BeginsWithTheFirstLongFlush) {
     EXPECT_FALSE(credit.allows());
 }
 
-TEST(YieldCredit, IsUsedUpByAFewYieldsInVain) {
+TEST(CommitCredit, IsUsedUpByAFewYieldsInVain) {
     commit_credit credit;
     credit.learn_flush(1ms);
     for (int yielded = 0; yielded != 4; ++yielded) {
@@ -32,7 +32,7 @@ TEST(YieldCredit, IsUsedUpByAFewYieldsInVain) {
     EXPECT_FALSE(credit.allows());
 }
 
-TEST(YieldCredit, LetsOneFollowerOf65TryAgain) {
+TEST(CommitCredit, LetsOneFollowerOf65TryAgain) {
     commit_credit credit;
     credit.learn_flush(1ms);
     for (int yielded = 0; yielded != 4; ++yielded) credit.learn(false);
@@ -44,7 +44,7 @@ TEST(YieldCredit, LetsOneFollowerOf65TryAgain) {
     EXPECT_TRUE(credit.allows()) << "one success is enough";
 }
 
-TEST(YieldCredit, LastsAtMostEightYieldsInVainAfterManySuccesses) {
+TEST(CommitCredit, LastsAtMostEightYieldsInVainAfterManySuccesses) {
     commit_credit credit;
     credit.learn_flush(1ms);
     for (int yielded = 0; yielded != 1000; ++yielded) credit.learn(true);

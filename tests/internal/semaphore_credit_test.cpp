@@ -29,7 +29,7 @@ int allowed_in_a_row(semaphore_credit& credit, bool taken, bool late) {
     return allowed;
 }
 
-TEST(TurnCredit, BeginsWithABriefTurn) {
+TEST(SemaphoreCredit, BeginsWithABriefTurn) {
     semaphore_credit credit;
     EXPECT_FALSE(credit.allows());
     use_permit(credit, semaphore_credit::brief + 1);
@@ -38,20 +38,20 @@ TEST(TurnCredit, BeginsWithABriefTurn) {
     EXPECT_TRUE(credit.allows());
 }
 
-TEST(TurnCredit, DoesNotBeginIfAnotherThreadReleases) {
+TEST(SemaphoreCredit, DoesNotBeginIfAnotherThreadReleases) {
     semaphore_credit credit;
     credit.begin_use(mine, beginning);
     credit.end_use(of_another, beginning + 100);
     EXPECT_FALSE(credit.allows());
 }
 
-TEST(TurnCredit, LastsWhileYieldsSucceedSoon) {
+TEST(SemaphoreCredit, LastsWhileYieldsSucceedSoon) {
     semaphore_credit credit;
     use_permit(credit);
     EXPECT_EQ(allowed_in_a_row(credit, true, false), 1'000);
 }
 
-TEST(TurnCredit, IsUsedUpByYieldsThatAreLateOrInVain) {
+TEST(SemaphoreCredit, IsUsedUpByYieldsThatAreLateOrInVain) {
     struct outcome {
         bool taken;
         bool late;
@@ -64,7 +64,7 @@ TEST(TurnCredit, IsUsedUpByYieldsThatAreLateOrInVain) {
     }
 }
 
-TEST(TurnCredit, PassesOverSomeTurnsBeforeItBeginsAgain) {
+TEST(SemaphoreCredit, PassesOverSomeTurnsBeforeItBeginsAgain) {
     semaphore_credit credit;
     for (int round = 0; round != 3; ++round) {
         use_permit(credit);

@@ -92,7 +92,7 @@ void check(const event& of, std::size_t steps) {
         EXPECT_TRUE(tocsin::core::is_ownerless(of.owner_of(i))) << "after instruction " << steps;
 }
 
-TEST(SharedKeptWait, AKeeperThatDiesLosesNoTokenAndNoSlot) {
+TEST(SharedKeeper, AKeeperThatDiesLosesNoTokenAndNoSlot) {
     if (support::thread_sanitizer || support::address_sanitizer)
         GTEST_SKIP() << "a sanitizer's own instructions are too many";
     {

@@ -92,6 +92,7 @@ bool is_ready_now(object& what) {
 DWORD any_wait::wait_with_mutexes() {
     for (index = 0; index != objects.size(); ++index)
         if (is_ready_now(*objects[index])) return WAIT_OBJECT_0;
+    if (until.which() == deadline::clock::passed && !alertable) return WAIT_TIMEOUT;
 
     static constinit manual_reset_event never;
     const std::size_t max = objects.size() + 1;  // for all: of two sizes, GCC 16 takes one to be negative

@@ -26,6 +26,7 @@
 
 #include "small_array.hpp"
 
+#include <tocsin/detail/golden_hash.hpp>
 #include <tocsin/wait.hpp>
 
 #include <algorithm>
@@ -187,7 +188,7 @@ bool has_duplicates(std::span<object* const> objects) {
     while (table.size() != places) table.add(nullptr);
     const std::span<object*> seen = table.all();
     for (object* const each : objects) {
-        std::size_t place = reinterpret_cast<std::uintptr_t>(each) / alignof(std::max_align_t) & (places - 1);
+        std::size_t place = detail::golden_hash(reinterpret_cast<std::uintptr_t>(each)) >> 32 & (places - 1);
         while (seen[place] != nullptr && seen[place] != each) place = (place + 1) & (places - 1);
         if (seen[place] == each) return true;
         seen[place] = each;
