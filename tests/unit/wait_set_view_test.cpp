@@ -32,6 +32,8 @@
 
 #if TOCSIN_TEST_EPOLL
 #include <sys/epoll.h>
+#else
+#include <tocsin/driver.hpp>
 #endif
 
 namespace {

@@ -209,9 +209,9 @@ STAGES = {
                         whole(python_package.preferred), has_cases=False),
     "python": Stage("wheels from the sdist on every CPython from 3.9 to 3.14 that is there, with the standard library's own "
                     "tests; types; trio, uvloop, pytest and Jupyter", whole(python_package.every), when="named", has_cases=False),
-    "portable": in_ci("the tests of `dev` over the portable futex, with the counters of waits", workflow("portable")),
+    "portable": in_ci("the tests of `dev` over the portable futex", workflow("portable")),
     "release": in_ci("the tests of `dev`, optimised and unchecked", workflow("release")),
-    "asan": in_ci("the tests of `dev` under AddressSanitizer and UBSan", workflow("asan")),
+    "asan": in_ci("the tests of `dev` under AddressSanitizer and UBSan, with the counters of waits", workflow("asan")),
     "tsan": in_ci("the tests of `dev` under ThreadSanitizer", workflow("tsan")),
     "lab": Stage("every scenario × contestant once", whole(lab), when="ci", has_cases=False),
     "windows": in_ci("unit, internal and stress tests for Windows, under Wine", windows),
