@@ -5,8 +5,8 @@
 # once. The heavy request waits as long as others come.
 #   1. effect 4.1.0 (npm), Semaphore. Why: each waiter is served if the units that are free suffice, wherever it stands.
 #   2. marusama/semaphore 2.5.0 (Go). Why: a release wakes everybody, and an arriving caller doesn't look for waiters.
-#   3. aiolimiter 1.3.0 (PyPI), two units per interval. Why: its line is sorted by amount, and arrival decides only among
-#      equal amounts.
+#   3. aiolimiter 1.3.0 (PyPI), two units per interval. Why: its line is sorted by amount, and arrival decides only
+#      among equal amounts.
 # Guessed before: that the oldest request is served first, as with x/sync's semaphore 0.20.0 (Go), async-mutex 0.5.0
 # (npm) and mea 0.6.7 (crates.io).
 # Seen with Node 20.20.2, Go 1.26.8 and CPython 3.11.7. Needs Node, npm, go, python3 with venv, and a network.
@@ -65,7 +65,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-func trial(name string, acquire func(context.Context, int) error, release func()) {
+func trial(name string, most time.Duration, acquire func(context.Context, int) error, release func()) {
 	acquire(context.Background(), 1)
 	served := make(chan bool, 1)
 	go func() {
@@ -75,7 +75,7 @@ func trial(name string, acquire func(context.Context, int) error, release func()
 	time.Sleep(100 * time.Millisecond)
 	light := 0
 	for i := 0; i < 20; i++ {
-		limit, stop := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		limit, stop := context.WithTimeout(context.Background(), most)
 		if acquire(limit, 1) == nil {
 			light++
 			release()
@@ -89,10 +89,10 @@ func trial(name string, acquire func(context.Context, int) error, release func()
 
 func main() {
 	theirs := marusama.New(2)
-	trial("marusama", theirs.Acquire, func() { theirs.Release(1) })
+	trial("marusama", time.Minute, theirs.Acquire, func() { theirs.Release(1) })
 	other := semaphore.NewWeighted(2)
-	trial("x/sync", func(limit context.Context, count int) error { return other.Acquire(limit, int64(count)) },
-		func() { other.Release(1) })
+	acquire := func(limit context.Context, count int) error { return other.Acquire(limit, int64(count)) }
+	trial("x/sync", 20*time.Millisecond, acquire, func() { other.Release(1) })
 }
 CODE
 go mod tidy 2> go.log
