@@ -159,7 +159,6 @@ public:
     spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy::none(); }
     // If the sources are many, spins before the thread is queued for all of them. Returns whether it has taken one.
     bool takes_one(const std::span<const source>& list, const deadline& until, any_result& found) {
-        static const bool is_alone = std::thread::hardware_concurrency() == 1;
         if (!spins_ || is_alone || list.size() <= 8) return false;
         for (const source& each : list)
             if (each.what() != source::kind::lot) return false;
@@ -177,7 +176,10 @@ public:
         history_.credit = paid                  ? std::min(history_.credit + 1, max)
                           : history_.credit > 2 ? history_.credit - 2
                                                 : 0;
-        while (paid && std::chrono::steady_clock::now() - now < moment) detail::cpu_relax();
+#if !defined(Py_GIL_DISABLED)
+        // The thread that has set the event still has the interpreter's lock (decision 76).
+        while (paid && !is_alone && std::chrono::steady_clock::now() - now < moment) detail::cpu_relax();
+#endif
     }
 
 private:
@@ -188,6 +190,7 @@ private:
     static constexpr std::chrono::microseconds longest{30};
     static constexpr std::chrono::nanoseconds moment{500};
     static constexpr int max = 15;
+    inline static const bool is_alone = std::thread::hardware_concurrency() == 1;
     inline static thread_local history mine{2, 0};
 
     history& history_;

@@ -69,7 +69,12 @@ constexpr std::size_t relay_wakes = TOCSIN_RELAY_WAKES;
 #endif
 constexpr std::size_t turn_wakes = TOCSIN_TURN_WAKES;
 
+// How many sleepers a waker wakes itself. 0: by the number of processors.
+#if !defined(TOCSIN_WAKER_WAKES)
+#define TOCSIN_WAKER_WAKES 0
+#endif
 std::size_t waker_wakes() noexcept {
+    if (TOCSIN_WAKER_WAKES != 0) return TOCSIN_WAKER_WAKES;
     const unsigned processors = platform::processors();
     return processors <= 2 ? 1 : processors >= 16 ? 8 : processors / 2;
 }
