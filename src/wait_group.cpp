@@ -23,8 +23,8 @@
 //
 // No lost wake-up: event.cpp shows that a set reaches every waiter. An add() sleeps on `word_` as a futex. It turns
 // `awaited` on before it sleeps, while `closing` is on, and whoever turns `closing` off learns in the same step whether
-// `awaited` was on. The add() that found zero waits for the gate like any thread. The done() before it sets the gate
-// without waiting for anything.
+// `awaited` was on. The add() that found zero waits for the gate like any thread. The done() that made the count zero
+// sets the gate without waiting for anything.
 //
 // Memory order
 //   [group-count]   As [arrive] of a latch: every change of the count is a read-modify-write that releases and

@@ -5,7 +5,8 @@
 // Above it are `queued_bit` and a generation. Each waiting thread owns a slot: `owner` is its mark, and `word` says in
 // one atomic object whether the thread waits, or has been granted a token, and what it sleeps on.
 //
-// Each step that matters is one compare-and-exchange of one word, made by the thread that profits from it:
+// Each step that matters is one compare-and-exchange of one word, made by the thread that profits from it. (`wait` is
+// three such steps, one after the other.)
 //   take      control: count -> count - 1
 //   claim     owner: 0 or died -> the waiter's mark
 //   wait      control: queued, next generation; word: idle -> waiting, ticket; control: queued, next generation

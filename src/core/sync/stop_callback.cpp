@@ -11,8 +11,8 @@
 //
 // Invariants
 //   stop_callback-1  Either the callback or the destructor comes first, and its thread destroys the registration. The
-//       callback comes first if it moves `step_` from `making` to `awaited`, or from `made` to `running`. In the first
-//       case, the constructor moves `awaited` to `running`. The destructor comes first if it moves `step_` from `made`
+//       callback comes first if it moves `step_` from `making` to `awaited` (the constructor then moves `awaited` to
+//       `running`), or from `made` to `running`. The destructor comes first if it moves `step_` from `made`
 //       to `leaving`. The callback's thread is the one that requested the stop. In that thread, by the standard,
 //       destroying the registration doesn't wait.
 //   stop_callback-2  If a stop has been requested already, the callback runs inside the constructor. Such a callback is

@@ -16,9 +16,9 @@
 // is more than 100 ms away, and if its scheduling policy is not a real-time one. Otherwise a later look makes the call.
 //
 // Others that set the slots: the program, or another copy of the library. If there are more slots than the kernel
-// chooses on its own, and this object has not set them, somebody else has chosen, and this object looks no more. The
-// same is true if a call fails: the kernel is older (EINVAL), the table is frozen or is the global one (EBUSY, or no
-// slots), a filter refuses the call, memory is short, or /proc is missing.
+// chooses on its own, and this object has not set them, somebody else has chosen, and this object looks no more. It
+// also looks no more if a call fails: the kernel is older (EINVAL), the table is frozen or is the global one (EBUSY, or
+// no slots), a filter refuses the call, memory is short, or /proc is missing.
 //
 // fork and exec: the kernel gives the child, or the new program, a table of the usual size. The object begins again in
 // the child (sleeper_table_linux.cpp).

@@ -55,11 +55,10 @@
 //   [doorbell-ring]  ring(), answer() and a close() that succeeds are read-modify-writes of one word, `ring_state`. Of
 //                    any two of these calls, the thread that makes the later one sees what came before the earlier one.
 //   [doorbell-made]  A thread that strikes finds the descriptors, and `identity`, which says what they referred to when
-//                    they were stored. The reason: a thread strikes only if it finds `ring_state` not rung, and finds a
-//                    descriptor. While a doorbell is closed, its `ring_state` is rung. So the thread that opens the
-//                    doorbell again first stores the descriptors, and then moves `ring_state` to not rung. The
-//                    `ring_state` of a new doorbell starts as not rung. So the thread that opens a new doorbell stores
-//                    last the descriptor by which others strike.
+//                    they were stored. A thread strikes only if it finds two things: a `ring_state` that is not rung,
+//                    and a descriptor. Whoever opens a doorbell stores one of the two last. If the doorbell was closed,
+//                    its `ring_state` is rung, and is what is stored last. If the doorbell is new, its `ring_state` is
+//                    not rung, and the descriptor by which others strike is what is stored last.
 //   [doorbell-free]  The stacks: a thread that pops a doorbell sees what came before the push. Each stack counts its
 //                    changes in the word that holds its top. So a compare-exchange of that word fails if the stack has
 //                    changed, even if the same doorbell is on top again.
