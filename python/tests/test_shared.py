@@ -246,7 +246,7 @@ class Deaths(unittest.TestCase):
             self.assertTrue(told.wait(60))
 
             def kill():
-                time.sleep(0.01)  # there is no fact to wait for: the second sleep looks like the first
+                support.wait_until_parked(lock, 1)
                 os.kill(child.process.pid, signal.SIGKILL)
 
             with support.Threads(1, kill) as threads:
@@ -479,9 +479,10 @@ class Signals(unittest.TestCase):
                 self.handled.clear()
 
                 def interrupt():
-                    time.sleep(0.005)  # there is no fact to wait for: the second sleep looks like the first
-                    os.kill(os.getpid(), signal.SIGUSR1)
-                    support.wait_for(lambda: self.handled)
+                    support.wait_until_parked(one, 1)
+                    for number in (1, 2):  # after the first one, the wait is in its second sleep
+                        os.kill(os.getpid(), signal.SIGUSR1)
+                        support.wait_for(lambda: len(self.handled) == number)
                     give(one) if child is None else os.kill(child.process.pid, signal.SIGKILL)
 
                 with support.Threads(1, interrupt) as threads:
@@ -504,7 +505,7 @@ class Signals(unittest.TestCase):
         signal.signal(signal.SIGUSR1, fork)
 
         def interrupt():
-            time.sleep(0.005)  # there is no fact to wait for: the second sleep looks like the first
+            support.wait_until_parked(event, 1)
             os.kill(os.getpid(), signal.SIGUSR1)
             support.wait_for(lambda: children)
             event.set()

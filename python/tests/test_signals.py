@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 import support
@@ -77,20 +76,22 @@ class Signals(unittest.TestCase):
 
         def handler(*_):
             seen.append(threading.get_ident())
-            raise KeyboardInterrupt
+            if len(seen) == 2:  # after the first one, the wait is in its second sleep
+                raise KeyboardInterrupt
 
         signal.signal(signal.SIGUSR1, handler)
         event = tocsin.Event()
 
         def kill_myself():
             support.wait_until_parked(event, 1)
-            time.sleep(0.005)  # there is no fact to wait for: the second sleep looks like the first
-            signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+            for number in (1, 2):
+                signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+                support.wait_for(lambda: len(seen) == number)
 
         with support.Threads(1, kill_myself) as threads:
             self.assertRaises(KeyboardInterrupt, event.wait, 60)
             threads.join()
-        self.assertEqual(seen, [ME])
+        self.assertEqual(seen, [ME, ME])
 
     def test_a_handler_that_returns_keeps_place_and_deadline(self):
         first, event = [], tocsin.AutoResetEvent()
