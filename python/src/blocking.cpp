@@ -57,6 +57,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 namespace tocsin::python {
@@ -190,7 +191,14 @@ private:
     static constexpr std::chrono::microseconds longest{30};
     static constexpr std::chrono::nanoseconds moment{500};
     static constexpr int max = 15;
+#if defined(__linux__)
+    inline static const bool is_alone = [] {
+        cpu_set_t usable;
+        return ::sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == 1;
+    }();
+#else
     inline static const bool is_alone = std::thread::hardware_concurrency() == 1;
+#endif
     inline static thread_local history mine{2, 0};
 
     history& history_;
