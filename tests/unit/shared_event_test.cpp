@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of the events and semaphores in shared memory: among threads, among processes, and after deaths.
+#include "sanitizer.hpp"
 #include "shared_objects.hpp"
 #include "threads.hpp"
 
@@ -146,7 +147,7 @@ TEST(SharedAutoResetEvent, ATimeoutEatsNoToken) {
                 if (event->wait_for(std::chrono::microseconds(30)) == wait_status::signaled) ++taken;
         });
     }
-    for (long set = 0; set != 3000; ++set) {
+    for (long set = 0; set != support::rounds(3000, 1000); ++set) {
         event->set();
         ASSERT_TRUE(comes_true([&] { return taken == set + 1; })) << "after " << set << " sets";
     }
