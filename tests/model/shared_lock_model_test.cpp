@@ -102,6 +102,35 @@ MODEL_TEST(shared_lock_model, TwoMayBeKilled, holds_when_drawn_and_settles) {
     data.check_end(r);
 }
 
+// Both waiters sleep when the holder unlocks, and it may die at any step of that. The kernel then wakes one of the two for
+// the death of the holder. The other may be the heir.
+MODEL_TEST(shared_lock_model, AnHeirIsServedAlsoIfTheUnlockerDies, holds_when_drawn_and_settles) {
+    locked_data data(3);
+    bool killed = false;
+    model::atomic<bool> is_held{false};
+    model::atomic<bool> unlocks{false};
+    const auto victim = r.spawn("victim", [&] {
+        model::check(data.acquire() == lock_status::acquired, "nobody else has begun");
+        is_held.store(true, std::memory_order_release);
+        model::wait_until([] { return model::others_are_blocked(); });
+        unlocks.store(true, std::memory_order_release);
+        data.release();
+    });
+    for (const char* name : {"one", "two"}) {
+        r.spawn(name, [&] {
+            model::wait_until([&] { return is_held.load(std::memory_order_acquire); });
+            data.one_turn();
+        });
+    }
+    r.spawn("killer", [&, number = victim.number()] {
+        model::wait_until([&] { return unlocks.load(std::memory_order_acquire); });
+        kill_thread(number, killed);
+    });
+    r.join_all();
+    r.check(data.turns == 2, "each had its turn");
+    data.check_end(r);
+}
+
 MODEL_TEST(shared_lock_model, AThreadThatGivesUpLeavesTheLockToTheOther, holds_when_drawn_and_settles) {
     locked_data data(3);
     bool killed = false;

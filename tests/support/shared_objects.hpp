@@ -68,10 +68,10 @@ private:
     tocsin::shared_memory memory_ = tocsin::shared_memory::anonymous(sizeof(Object));
 };
 
-// Waits for a fact that other threads or processes bring about. Fails the test after a minute.
+// Waits for a fact that other threads or processes bring about. Returns false if it does not come true within patience().
 template <class Fact>
 bool comes_true(Fact fact) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const auto end = std::chrono::steady_clock::now() + support::patience();
     while (!fact()) {
         if (std::chrono::steady_clock::now() > end) return false;
         std::this_thread::yield();
