@@ -108,7 +108,7 @@ class DefectsTest(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("not run here; we saw it at 9 of 15 signals, with 3.11.7", out)
         self.assertIn("not seen in 2.0 s, in 1,000 signals", out)
-        self.assertIn("tocsin has no event between processes.", out)
+        self.assertIn("tests kill a waiter after each of its instructions", out)
 
     def test_only_what_ends_by_itself_has_a_program(self) -> None:
         told = {one.id for one in DEFECTS if one.told}

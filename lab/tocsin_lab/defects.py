@@ -64,7 +64,8 @@ DEFECTS = (
         tries="killed waiters",
         program=None,
         ours=None,
-        counterpart="tocsin has no event between processes.",
+        counterpart="tocsin's shared events: tests kill a waiter after each of its instructions, and each set() "
+        "returns.",
         sources=("python/cpython#75158",),
         before="12 of 12 times, with 3.11.7, 3.12.1 and 3.13.0",
     ),

@@ -102,8 +102,8 @@ MODEL_TEST(shared_lock_model, TwoMayBeKilled, holds_when_drawn_and_settles) {
     data.check_end(r);
 }
 
-// Both waiters sleep when the holder unlocks, and it may die at any step of that. The kernel then wakes one of the two for
-// the death of the holder. The other may be the heir.
+// Both waiters sleep when the holder unlocks, and it may die at any step of that. The kernel then wakes one of the two
+// for the death of the holder. The other may be the heir.
 MODEL_TEST(shared_lock_model, AnHeirIsServedAlsoIfTheUnlockerDies, holds_when_drawn_and_settles) {
     locked_data data(3);
     bool killed = false;

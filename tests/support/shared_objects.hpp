@@ -68,7 +68,8 @@ private:
     tocsin::shared_memory memory_ = tocsin::shared_memory::anonymous(sizeof(Object));
 };
 
-// Waits for a fact that other threads or processes bring about. Returns false if it does not come true within patience().
+// Waits for a fact that other threads or processes bring about. Returns false if it does not come true within
+// patience().
 template <class Fact>
 bool comes_true(Fact fact) {
     const auto end = std::chrono::steady_clock::now() + support::patience();
