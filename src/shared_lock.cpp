@@ -40,6 +40,11 @@
 // that, its own death wakes another watcher, which finds the same. An heir that dies before it runs is a holder that
 // dies. A thread that dies while it waits leaves a slot that the next claim takes.
 //
+// The argument has a gap for two deaths. The kernel spends the wake for a holder's death on one thread. If that thread
+// is killed before it has looked at `control`, its own death wakes only those who watch its slot. A thread that looked
+// at the owners before that slot was claimed does not, and sleeps on until its deadline, or until another thread calls
+// lock() or try_lock(): that one steals, and hands over.
+//
 // A stopped thread holds nobody up, with two exceptions: it holds the lock, or it was stopped while it made a list of
 // parked waits. The second holds up threads of its own process that enter the same list or leave it
 // (diagnosed_wait.cpp). If one of them has just been given the lock, whoever waits for that lock waits, too.

@@ -18,6 +18,10 @@
 //   this second sleep that is the pipe. The first sleep saves the four system calls that the slot and the pipe cost, in
 //   waits that are over soon. A signal that arrives in it is seen at its end.
 //
+//   Before it is queued at all, a thread that waits for any of more than eight events or semaphores may look at them
+//   for up to 30 us (takes_one()). It is not asleep then, as a thread that has not called yet: waiting_on() does not
+//   count it, and set(); clear() may pass it by.
+//
 // Invariants
 //   blocking-1  The operation stays started while handlers run. So a set() during a handler hands over to this wait as
 //               if the thread slept, and set(); clear() releases it.

@@ -36,6 +36,13 @@ class Coroutines(unittest.TestCase):
             self.assertIs(await event, True)
         run(main())
 
+    def test_await_outside_a_loop_is_refused_and_takes_nothing(self):
+        event = tocsin.AutoResetEvent()
+        event.set()
+        with self.assertRaisesRegex(RuntimeError, "no running event loop"):
+            event.__await__().send(None)
+        self.assertTrue(event.wait(0))
+
     def test_any_all_and_time(self):
         async def main():
             a, b = tocsin.AutoResetEvent(), tocsin.Semaphore(0)

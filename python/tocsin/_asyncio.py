@@ -44,10 +44,11 @@ def _undo(begun, future):
 
 def wait_one(source):
     """What `await event` iterates over. A plain generator is the smallest that a waiting task can keep."""
+    loop = asyncio.get_running_loop()
     if _core.wait_any(source, timeout=0) is not None:
         return True
-    future = asyncio.get_running_loop().create_future()
-    begun = _core._begin_async(_bridge_of(future.get_loop()), future, (source,), False)
+    future = loop.create_future()
+    begun = _core._begin_async(_bridge_of(loop), future, (source,), False)
     try:
         yield from future
     except BaseException:
