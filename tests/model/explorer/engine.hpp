@@ -88,7 +88,7 @@ public:
     wake_reason futex_wait(object o, word expected, bool may_time_out, bool& slept, source where);
     unsigned futex_wake(const void* address, unsigned count, source where);
     // The same for a word whose newest value those that it wakes see from then on.
-    unsigned futex_wake_and_show(object o, unsigned count, source where);
+    void futex_wake_any_and_show(object o, source where);
     // On several words: returns when it is woken through one of them.
     wake_reason futex_wait_any(const std::vector<sleeping_place>& places, bool may_time_out, source where);
     // Turns bits of the word on and wakes all who sleep on it, in one step.

@@ -339,6 +339,32 @@ TEST(sleeping, TwoWakesReachTwoSleepers) {
     });
 }
 
+TEST(sleeping, AWakeOfAnyReachesEither) {
+    for (const reduction each : {reduction::none, reduction::dpor}) {
+        options how;
+        how.reduce = each;
+        how.spurious_returns = 0;
+        std::set<int> found;
+        const report result = explore(how, [&](run& r) {
+            atomic<std::uint32_t> word{0};
+            int first = 0;
+            for (const int i : {1, 2})
+                r.spawn("sleeper", [&, i] {
+                    if (futex_wait(&word, 0) == futex_result::woken && first == 0) first = i;
+                });
+            wait_until([] { return others_are_blocked(); });
+            futex_wake_any_and_show(&word, sizeof word);
+            wait_until([] { return others_are_blocked(); });
+            found.insert(first);
+            word.store(1);
+            futex_wake(&word, 2);
+            r.join_all();
+        });
+        EXPECT_TRUE(result.exhausted()) << result.text();
+        EXPECT_EQ(found, (std::set<int>{1, 2}));
+    }
+}
+
 TEST(sleeping, AFactThatNeverComesTrueIsADeadlock) {
     expect_finds("does not come true", {}, [](run& r) {
         atomic<int> n{0};

@@ -22,8 +22,9 @@ futex_result futex_wait(const atomic<std::uint32_t>* word, std::uint32_t expecte
 unsigned futex_wake(const void* address, unsigned count = 1,
                     std::source_location where = std::source_location::current());
 
-// The same, as a kernel that has changed the word: those who sleep on the word see its newest value from then on.
-unsigned futex_wake_and_show(const void* at, unsigned size, unsigned count = 1,
+// As a kernel that has changed the word: wakes one of those who sleep on it, whichever, and all of them see its newest
+// value from then on.
+void futex_wake_any_and_show(const void* at, unsigned size,
                              std::source_location where = std::source_location::current());
 
 // An atomic of four or eight bytes, and the value of its lower four.

@@ -86,8 +86,8 @@ futex_result futex_wait_any(const std::vector<futex_place>& words, bool may_time
     return futex_result::woken;
 }
 
-unsigned futex_wake_and_show(const void* at, unsigned size, unsigned count, std::source_location where) {
-    return detail::exploring ? engine::active->futex_wake_and_show({at, size}, count, where) : 0;
+void futex_wake_any_and_show(const void* at, unsigned size, std::source_location where) {
+    if (detail::exploring) engine::active->futex_wake_any_and_show({at, size}, where);
 }
 
 void futex_wake_op(const atomic<std::uint32_t>* at, std::uint32_t bits, std::source_location where) {

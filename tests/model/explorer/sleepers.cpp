@@ -132,19 +132,25 @@ unsigned engine::futex_wake(const void* address, unsigned count, source where) {
     return woken;
 }
 
-unsigned engine::futex_wake_and_show(object o, unsigned count, source where) {
+void engine::futex_wake_any_and_show(object o, source where) {
     footprint f{.queue = queue_of(o.address)};
     const int x = enter(o, f, "futex_wake", where);
+    std::vector<std::size_t> there;
+    for (std::size_t i = 0; i != sleepers_.size(); ++i) {
+        if (sleepers_[i].address != o.address) continue;
+        there.push_back(i);
+        thread_at(sleepers_[i].thread)
+            .memory.current.raise(static_cast<std::size_t>(x), memory_.at(x).newest().at);
+    }
+    const unsigned taken = pick(static_cast<unsigned>(there.size()), choice::user);
     executed(f);
-    for (const sleeper& each : sleepers_)
-        if (each.address == o.address)
-            thread_at(each.thread)
-                .memory.current.raise(static_cast<std::size_t>(x), memory_.at(x).newest().at);
-    std::string names;
-    const unsigned woken = wake_sleepers(o.address, count, names);
-    if (trace_.on) tell("futex_wake", o.address, "", "", woken ? "wakes " + names : "nobody sleeps", where);
+    std::string text = "nobody sleeps";
+    if (!there.empty()) {
+        text = "wakes " + thread_at(sleepers_[there[taken]].thread).name;
+        release(there[taken]);
+    }
+    if (trace_.on) tell("futex_wake", o.address, "", "", text, where);
     end_of_step();
-    return woken;
 }
 
 void engine::futex_wake_op(object o, word bits, source where) {

@@ -39,7 +39,7 @@ inline void kill_thread(int number, bool& killed) {
             } while (!word.compare_exchange_strong(
                 seen, (seen & ~decltype(seen){platform::owner_mask}) | platform::died,
                 std::memory_order_acq_rel, std::memory_order_relaxed));
-            if ((seen & platform::sleepers_bit) != 0) model::futex_wake_and_show(&word, sizeof word);
+            if ((seen & platform::sleepers_bit) != 0) model::futex_wake_any_and_show(&word, sizeof word);
         };
         if ((tagged & 1) != 0)
             exchange(*reinterpret_cast<platform::wide_word*>(tagged - 1));
