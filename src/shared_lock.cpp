@@ -18,11 +18,9 @@
 //   lock-2  Whoever claims the slot of a dead holder finds `control` naming it, and steals before anything else.
 //   lock-3  Before a holder hands over, it puts its mark into the lower half of the heir's word, covered (*announces*).
 //       The exchange of `control` expects the value that it loaded before that.
-//   lock-4  A waiter *arms* its word with a number that it has not used before in this wait. Then it looks which slots
-//       have owners, and then it exchanges `control` for the next generation, before it sleeps on that number and on
-//       those owners, of which the holder is one. It arms again after each sleep.
-//   lock-5  A holder that has made a thread the heir asks afterwards whether the heir has died, and if so wakes
-//       everybody.
+//   lock-4  A waiter *arms* its word with a number that it has not used before in this wait. Then it looks at the
+//       owners of all slots, and then it exchanges `control` for the next generation, before it sleeps on that number
+//       and on those owners. It arms again after each sleep.
 //
 // No lost wake-up. A waiter has armed, has exchanged `control` and found itself not the holder. It then sleeps on the
 // number it has armed with. A holder that makes it the heir has loaded `control` after the waiter's exchange, or its
@@ -31,19 +29,18 @@
 // holder dies in between. If the exchange fails, the heir sleeps on, and the holder tries again. A holder that finds
 // nobody waiting hands over to none by an exchange that fails if there is a waiter by then.
 //
-// Death. A holder dies: the kernel wakes one thread that watches its slot. That thread steals. Each sleeper watches
-// the slots of the holder and of all who wait longer, because a ticket is drawn after the slot is claimed
-// (slots.hpp). An heir may be dead already when it is chosen, and a sleeper may have seen it dead, and not watch it.
-// Then the holder's exchange of `control` comes after the sleeper's, so the holder finds the heir dead, too
-// (lock-5). If the holder dies before it has woken everybody, its own death wakes one of them. The kernel's wake may
-// be spent on a thread that gives up (dies-5). That thread looks at `control` before it returns. If it dies before
-// that, its own death wakes another watcher, which finds the same. An heir that dies before it runs is a holder that
-// dies. A thread that dies while it waits leaves a slot that the next claim takes.
+// Death. A holder dies: the kernel wakes one thread that sleeps, because each of them watches the holder's slot
+// (slots-1). That thread steals. If it dies before, its own death wakes another, which steals (slots.hpp). The kernel's
+// wake may be spent on a thread that gives up (dies-5). That thread looks at `control` before it returns. An heir that
+// dies before it runs is a holder that dies.
 //
-// The argument has a gap for two deaths. The kernel spends the wake for a holder's death on one thread. If that thread
-// is killed before it has looked at `control`, its own death wakes only those who watch its slot. A thread that looked
-// at the owners before that slot was claimed does not, and sleeps on until its deadline, or until another thread calls
-// lock() or try_lock(): that one steals, and hands over.
+// An heir may be dead already when it is chosen. Then a thread has been woken for its death, or nobody slept. That
+// thread looks at the owners, and exchanges `control`. If this comes before the holder loads `control`, the holder
+// finds the heir dead. If it comes between that load and the hand-over, the hand-over fails. If it comes later, the
+// thread finds that the holder is the heir, and dead. If nobody slept, the same holds for whoever waits next.
+//
+// A thread that dies while it waits leaves a slot that the next claim takes. If a holder that has lost the lock dies
+// before it has woken everybody, its own death wakes one of them.
 //
 // A stopped thread holds nobody up, with two exceptions: it holds the lock, or it was stopped while it made a list of
 // parked waits. The second holds up threads of its own process that enter the same list or leave it
@@ -52,6 +49,7 @@
 // Memory order
 //   [held]  Each exchange of `control` is acquire and release, so what a holder did comes before its heir's return.
 //       What a dead holder did comes before the kernel's mark on its owner word, which the thief acquires.
+//   [watch]  slots-1 (core/shared/slots.hpp).
 //
 // Checked by: proof P31 (docs/proofs.md), tests/model/shared_lock_model_test.cpp; tests/unit/shared_lock_test.cpp,
 // shared_death_test.cpp.
@@ -195,13 +193,11 @@ lock_status acquire_lock(const shared_parts& object, const deadline& until, cons
             core::joined(core::above(ends ? core::slot_state::idle : core::slot_state::waiting, ticket),
                          armed),
             std::memory_order_release);  // [held]
+        detail::full_fence();            // [watch]
         core::sleep_list words({.wide = &slot.word, .expected = armed});
-        std::uint64_t watched = 0;  // a bit for each slot
         for (std::uint32_t i = 0; i != object.slot_count; ++i) {
             const std::uint32_t owner = object.slots[i].owner.load(std::memory_order_acquire);  // [held]
-            if (i + 1 == self || core::is_ownerless(owner)) continue;
-            words.add({.narrow = &object.slots[i].owner, .expected = owner});
-            watched |= std::uint64_t{1} << i;
+            if (i + 1 != self && owner != 0) words.add({.narrow = &object.slots[i].owner, .expected = owner});
         }
         seen = object.header.control.load(std::memory_order_acquire);  // [held]
         for (;; rounds.next()) {
@@ -217,10 +213,6 @@ lock_status acquire_lock(const shared_parts& object, const deadline& until, cons
             make_idle(slot);
             return slept == platform::shared_sleep::timed_out && !stop.is_requested() ? lock_status::timed_out
                                                                                       : lock_status::stopped;
-        }
-        if ((watched >> (holder_of(seen) - 1) & 1) == 0) {  // it has claimed its slot since
-            rounds.next();
-            continue;
         }
         words.add_stop(stop);
         shown.enter();
@@ -289,10 +281,7 @@ void shared_lock_release(const shared_parts& object) {
         if (heir != nullptr) platform::shared_futex::uncover();
     }
     if (heir != nullptr) platform::shared_futex::wake_all(heir->word);
-    // lock-5
-    if (is_lost ||
-        (heir != nullptr && core::is_ownerless(heir->owner.load(std::memory_order_acquire))))  // [held]
-        wake_everybody(object);
+    if (is_lost) wake_everybody(object);
     platform::shared_futex::cover(slot.owner);
     platform::shared_futex::let_go(slot.owner);
     core::shared_free_slot(slot);

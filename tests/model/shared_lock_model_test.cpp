@@ -53,7 +53,7 @@ struct locked_data {
         release();
     }
 
-    detail::shared_object<3> object;
+    detail::shared_object<4> object;
     std::uint32_t in_use;
     model::atomic<int> step{0};
     model::plain<int> one{0};
@@ -128,6 +128,95 @@ MODEL_TEST(shared_lock_model, AnHeirIsServedAlsoIfTheUnlockerDies, holds_when_dr
     });
     r.join_all();
     r.check(data.turns == 2, "each had its turn");
+    data.check_end(r);
+}
+
+// The holder dies. The kernel wakes one of the sleepers, which may be killed before it looks, or in its sleep.
+void a_holder_and_a_sleeper_die(run& r, locked_data& data) {
+    bool killed[2] = {};
+    const auto holder = r.spawn("holder", [&] {
+        model::check(data.acquire() == lock_status::acquired, "nobody else has begun");
+        model::wait_until([] { return false; });
+    });
+    model::wait_until([] { return model::others_are_blocked(); });
+    const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+    r.spawn("survivor", [&] { data.one_turn(); });
+    r.spawn("killer", [&, of_holder = holder.number(), of_victim = victim.number()] {
+        model::wait_until([] { return model::others_are_blocked(); });
+        kill_thread(of_holder, killed[0]);
+        kill_thread(of_victim, killed[1]);
+    });
+    r.join_all();
+    data.check_end(r);
+}
+
+MODEL_TEST(shared_lock_model, ADeathIsNotLostWithTheThreadThatTheKernelWakes, holds_when_drawn_and_settles) {
+    locked_data data(3);
+    a_holder_and_a_sleeper_die(r, data);
+}
+
+MODEL_TEST(shared_lock_model, ADeathIsNotLostWhereAllSlotsHaveBeenOwned, holds_when_drawn_and_settles) {
+    locked_data data(3);
+    for (auto& each : data.object.slots) each.owner.store(core::free_again, std::memory_order_relaxed);
+    a_holder_and_a_sleeper_die(r, data);
+}
+
+// As above. A thread that claims a slot that nobody has owned makes the others look again, and may be killed, too. The
+// heir's word must then still have the mark of the unlocker.
+MODEL_TEST(shared_lock_model, AnHeirIsServedAlsoIfAClaimDiesWithTheUnlocker, holds_when_drawn_and_settles) {
+    locked_data data(4);
+    bool killed[2] = {};
+    model::atomic<bool> unlocks{false};
+    const auto holder = r.spawn("holder", [&] {
+        model::check(data.acquire() == lock_status::acquired, "nobody else has begun");
+        model::wait_until([&] { return unlocks.load(std::memory_order_acquire); });
+        data.release();
+    });
+    model::wait_until(model::others_are_blocked);
+    for (const char* name : {"one", "two"}) r.spawn(name, [&] { data.one_turn(); });
+    model::wait_until(model::others_are_blocked);
+    const auto claims = r.spawn("claims", [&] { data.one_turn(); });
+    // no order: what a fact loads is the newest value
+    r.spawn("killer of the holder", [&, victim = holder.number()] {
+        model::wait_until(
+            [&] { return (data.object.header.control.load(std::memory_order_relaxed) & 0xFF) != 1; });
+        kill_thread(victim, killed[0]);
+    });
+    r.spawn("killer of the claim", [&, victim = claims.number()] {
+        model::wait_until([&] {
+            return data.object.slots[3].owner.load(std::memory_order_relaxed) != 0 ||
+                   model::others_are_blocked();
+        });
+        kill_thread(victim, killed[1]);
+    });
+    unlocks.store(true, std::memory_order_release);
+    r.join_all();
+    data.check_end(r);
+}
+
+// A thread dies while it claims a slot that nobody has owned, perhaps before it has told those who sleep. The next
+// owner of the slot is told of the holder's death, and is killed before it looks, or in its sleep.
+MODEL_TEST(shared_lock_model, ASlotThatADeadThreadHadBegunToClaimIsWatched, holds_when_drawn_and_settles) {
+    locked_data data(4);
+    bool killed[3] = {};
+    const auto holder = r.spawn("holder", [&] {
+        model::check(data.acquire() == lock_status::acquired, "nobody else has begun");
+        model::wait_until([] { return false; });
+    });
+    model::wait_until([] { return model::others_are_blocked(); });
+    const auto claims = r.spawn("claims", [&] { data.one_turn(); });
+    const auto victim = r.spawn("victim", [&] {
+        model::wait_until([&] { return killed[0]; });
+        data.one_turn();
+    });
+    r.spawn("survivor", [&] { data.one_turn(); });
+    may_be_killed(r, claims, killed[0]);
+    r.spawn("killer of two", [&, of_holder = holder.number(), of_victim = victim.number()] {
+        model::wait_until([] { return model::others_are_blocked(); });
+        kill_thread(of_holder, killed[1]);
+        kill_thread(of_victim, killed[2]);
+    });
+    r.join_all();
     data.check_end(r);
 }
 

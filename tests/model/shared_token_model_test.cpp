@@ -59,9 +59,36 @@ MODEL_TEST(shared_token_model, TheTokenOfAKilledWaiterReachesTheOther, holds_whe
     event.check_end(r, victim.number());
 }
 
-// The sleeper doesn't watch the slot of one that came later.
-MODEL_TEST(shared_token_model, ASleeperIsServedBeforeAKilledWaiterThatCameLater,
-           holds_when_drawn_and_settles) {
+// The kernel wakes one of the sleepers for the death of a waiter that had been granted a token. That one may be killed
+// before it looks, or in its sleep.
+void two_waiters_die(run& r, tokens& event) {
+    bool killed[2] = {};
+    const auto first = r.spawn("first", [&] { event.wait(); });
+    model::wait_until(model::others_are_blocked);
+    const auto second = r.spawn("second", [&] { event.wait(); });
+    const auto survivor = r.spawn("survivor", [&] { event.wait(); });
+    r.spawn("killer", [&, of_first = first.number(), of_second = second.number()] {
+        model::wait_until(model::others_are_blocked);
+        event.set();
+        kill_thread(of_first, killed[0]);
+        kill_thread(of_second, killed[1]);
+    });
+    settle(r, event, {survivor.number()});
+}
+
+MODEL_TEST(shared_token_model, ADeathIsNotLostWithTheThreadThatTheKernelWakes, holds_when_drawn_and_settles) {
+    tokens event;
+    two_waiters_die(r, event);
+}
+
+MODEL_TEST(shared_token_model, ADeathIsNotLostWhereAllSlotsHaveBeenOwned, holds_when_drawn_and_settles) {
+    tokens event;
+    for (auto& each : event.object.slots) each.owner.store(core::free_again, std::memory_order_relaxed);
+    two_waiters_die(r, event);
+}
+
+// Whether the one that came later is killed or not.
+MODEL_TEST(shared_token_model, ASleeperIsServedBeforeOneThatCameLater, holds_when_drawn_and_settles) {
     tokens event(1, 2);
     const auto sleeper = r.spawn("sleeper", [&] { event.wait(); });
     model::wait_until(model::others_are_blocked);
@@ -69,7 +96,10 @@ MODEL_TEST(shared_token_model, ASleeperIsServedBeforeAKilledWaiterThatCameLater,
     const auto victim = r.spawn("victim", [&] { event.wait(); });
     r.spawn("setter", [&] { event.set(); });
     may_be_killed(r, victim, killed);
-    settle(r, event, {sleeper.number()});
+    (void)when_settled(event);
+    r.check(event.took[sleeper.number()] == 1, "the sleeper has the token");
+    if (!killed && event.took[victim.number()] == 0) event.set();
+    r.join_all();
     event.check_end(r, victim.number());
 }
 

@@ -116,6 +116,29 @@ TEST(SharedLock, ASleeperLearnsOfADeathAtOnce) {
     lock->unlock();
 }
 
+// The kernel tells one of the sleepers, and this one may be killed before it runs. In a new lock, the two sleepers
+// claim slots that nobody has owned, while the other is about to sleep.
+TEST(SharedLock, ASleeperLearnsOfADeathAlsoIfAnotherSleeperIsKilled) {
+    for (int round = 0; round != 50; ++round) {
+        lock_in_memory lock;
+        const pid_t holder = in_child([&] {
+            (void)lock->lock();
+            lock.flag(0) = 1;
+            ::pause();
+        });
+        ASSERT_TRUE(comes_true([&] { return lock.flag(0) == 1; }));
+        const auto one = [&] { ::_exit(lock->lock() == lock_status::owner_died ? 7 : 1); };
+        const pid_t victim = in_child(one), survivor = in_child(one);
+        ASSERT_TRUE(
+            comes_true([&] { return lock.slots_in(1) == 2 && is_asleep(victim) && is_asleep(survivor); }));
+        ::kill(holder, SIGKILL);
+        ::kill(victim, SIGKILL);
+        EXPECT_EQ(WEXITSTATUS(end_of(survivor)), 7) << "round " << round;
+        (void)end_of(holder);
+        (void)end_of(victim);
+    }
+}
+
 TEST(SharedLock, AnUnlockWithoutRepairLosesTheLockForAll) {
     lock_in_memory lock;
     EXPECT_EQ(end_of(in_child([&] { (void)lock->lock(); })), 0);

@@ -10,7 +10,8 @@
 //     16      48     0
 //     64      64     of each slot, one for each thread that waits or holds (a manual-reset event has no slots):
 //     +0      8        word: what the slot's thread waits for; its lower half is what the thread sleeps on
-//     +8      4        owner: the thread, as the kernel's robust futexes name it; 0 if the slot is free
+//     +8      4        owner: the thread, as the kernel's robust futexes name it; 2^31 if the slot is free, or 0 if
+//                      nobody has owned it yet
 //     +16     48       links of the kernel's list of robust futexes; the library never reads them
 #pragma once
 

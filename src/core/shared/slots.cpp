@@ -70,6 +70,28 @@ void shared_check_stamp(const shared_parts& object) {
     refuse(object, std::errc::invalid_argument, what);
 }
 
+namespace {
+
+// Makes those who sleep on the object, or are about to, look at the owners again (slots-1).
+void wake_to_watch(const shared_parts& object) noexcept {
+    detail::full_fence();  // [watch] with the fence of whoever is about to sleep
+    for (std::uint32_t i = 0; i != object.slot_count; ++i) {
+        shared_slot& slot = object.slots[i];
+        std::uint64_t seen = slot.word.load(std::memory_order_relaxed);  // no order: the fence is enough
+        if (state_of(seen) != slot_state::waiting) continue;
+        const std::uint32_t number = lower(seen);
+        if ((number & armed) != 0) {  // else it has changed already, to a mark that the kernel may need
+            const std::uint32_t next = armed | ((number + 1) & (armed - 1));
+            // no order: the fence releases the claim. If another changes the word, its thread looks again, too.
+            (void)slot.word.compare_exchange_strong(seen, joined(upper(seen), next),
+                                                    std::memory_order_relaxed);
+        }
+        platform::shared_futex::wake_all(slot.word);
+    }
+}
+
+}  // namespace
+
 shared_slot* shared_claim_slot(const shared_parts& object, std::uint32_t& index) noexcept {
     const std::uint32_t mark = platform::shared_futex::thread_mark();
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
@@ -81,6 +103,7 @@ shared_slot* shared_claim_slot(const shared_parts& object, std::uint32_t& index)
         if (slot.owner.compare_exchange_strong(seen, mark, std::memory_order_acq_rel,
                                                std::memory_order_relaxed)) {
             index = i;
+            if (seen != free_again) wake_to_watch(object);
             return &slot;
         }
     }

@@ -1,5 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of an object that processes share: token_queue.cpp and lock_queue.cpp use them, and say why it is correct.
+// The slots of an object that processes share. token_queue.cpp and shared_lock.cpp use them.
+//
+// Watching. A thread that sleeps on an object also sleeps on owner words of the object's slots (it *watches* them),
+// because the kernel wakes one thread that sleeps on the owner word of a thread that dies (dies-1).
+//   slots-1  A thread that sleeps watches each slot whose claim has returned, except its own.
+// A thread *arms* its word: it makes the word `waiting`, or loads it and finds it `waiting`. It then looks at all owner
+// words, and sleeps on its own word and on those that were not 0. An owner word never becomes 0 again. A claim that
+// finds `free_again` needs no more, because an earlier claim of the slot has returned. Any other claim changes the
+// word of each thread that waits, and wakes the thread. There is a fence between the claim and these changes, and one
+// between arming and the look at the owners ([watch]). So either the thread sees the owner, or the claim sees the armed
+// word and changes it, and the thread does not fall asleep on it.
+//
+// So no death is lost, however many die at the same time. A death that concerns others wakes one thread. If this one is
+// killed before it has looked, its own death wakes another, because it has left its sleep by then (dies-3). So it
+// continues until one of them lives, or nobody sleeps. If a thread dies in a claim before it has woken everybody, the
+// owner word says `died`, and the next claim of the slot wakes them.
 //
 // Every value here may have been written by a process that means harm. So nothing that is read from the object is used
 // as an index or an address, unless it is compared with the caller's own bounds first, and every loop has a bound.
@@ -49,6 +64,8 @@ constexpr bool is_older(std::uint32_t a, std::uint32_t b) noexcept {
     return ((a - b) & ticket_mask) > ticket_mask / 2;
 }
 
+// The owner word of a free slot that somebody has owned. That of a slot that nobody has ever owned is 0.
+inline constexpr std::uint32_t free_again = platform::sleepers_bit;
 // Whether nobody owns a slot whose owner word is this: it is free, or its owner has died.
 constexpr bool is_ownerless(std::uint32_t owner) noexcept { return (owner & platform::owner_mask) == 0; }
 
@@ -79,7 +96,8 @@ private:
 inline void shared_free_slot(shared_slot& slot) noexcept {
     std::uint32_t mine = platform::shared_futex::thread_mark();
     // [slot-free] with the acquire of the next claim. It fails if somebody has taken the slot for a dead thread's.
-    (void)slot.owner.compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed);
+    (void)slot.owner.compare_exchange_strong(mine, free_again, std::memory_order_release,
+                                             std::memory_order_relaxed);
 }
 
 // Claims a slot for this thread, and covers it. Null if there is none.
@@ -112,8 +130,8 @@ private:
 };
 
 inline std::uint32_t new_ticket(const shared_parts& object) noexcept {
-    // [held] Each draw acquires the claims that came before the draws before it (Death in shared_lock.cpp).
-    return object.header.tickets.fetch_add(1, std::memory_order_acq_rel) & ticket_mask;
+    // no order: whoever has seen another wait draws a later ticket
+    return object.header.tickets.fetch_add(1, std::memory_order_relaxed) & ticket_mask;
 }
 
 // Ends a sleep when a stop is requested.

@@ -34,13 +34,9 @@
 //       since and the exchange fails. (With no load before, a thread could claim the slot in between, and
 //       would lose its wait. With none after, the slot could have been granted and marked in between, and
 //       its token would be overlooked.)
-//   token_queue-7  A giver looks at all slots again, after it has found the longest waiting thread. So if a thread
-//       fell asleep before that one claimed its slot, the giver finds the sleeper waiting, and gives it
-//       the token instead. Thus everybody who sleeps without a token watches the owner of each slot that
-//       is granted one.
-//   token_queue-8  A waiter draws its ticket after it has claimed its slot, and draws are ordered. So a waiter with a
-//       younger ticket sees the claim, and watches the slot when it falls asleep. And whoever fell asleep
-//       without watching a slot has an older ticket than the wait there, so token_queue-7 finds the sleeper.
+//   token_queue-7  A giver looks at all slots again, after it has found the longest waiting thread. So no thread whose
+//       wait had begun before that one's is passed over. (The first look may come to a slot before the slot's thread
+//       waits, and then to another whose wait begins later.)
 //
 // No lost wake-up. A giver that finds no waiting slot adds to the count by an exchange of `control`. A waiter makes its
 // word `waiting` before it exchanges `control` again, and all exchanges of `control` are ordered:
@@ -56,15 +52,14 @@
 //     is for nothing.)
 //   - A waiter dies: the kernel marks its slot. Givers pass over it, and the next claim takes it. A waiter that dies
 //     before it has received leaves a token in the slot. This token belongs to the next thread that asks: try_take and
-//     a new wait look into the slots of the dead, if `queued_bit` is on. A thread that sleeps watches the owners of the
-//     slots that were in use when it fell asleep. The kernel wakes one of those watchers, which withdraws and inherits.
-//     If that one dies before it has inherited, its own death wakes the next. So the token is passed on at once.
+//     a new wait look into the slots of the dead, if `queued_bit` is on. The kernel wakes one of those who sleep,
+//     because all of them watch the slot (slots-1). It withdraws and inherits. If it dies before it has inherited, its
+//     own death wakes the next. So the token is passed on at once.
 //   - A waiter dies after a giver has looked at its owner and before the grant. A watcher that finds a dead slot still
 //     `waiting` makes it idle, so the grant fails. If the grant was first, the watcher inherits.
 //   - The kernel's wake may be spent on a watcher that is awake already, because it was granted a token itself, or has
 //     given up (dies-5). So every thread that has slept looks at the slots of the dead before it leaves, and wakes
-//     those that sleep on the owner of a slot with a token. If it dies before that, its own death wakes the next: a
-//     thread behind it in the kernel's queue fell asleep after it, and watches its slot.
+//     those that sleep on the owner of a slot with a token. If it dies before that, its own death wakes the next.
 //   - If nobody waited when the owner died, the token waits for the next call on the object.
 //   - A thread that dies after `take`, `receive` or `inherit` has taken the token with it.
 // A slot may be marked although its owner lives: if a thread with the same number in another pid namespace died between
@@ -82,6 +77,7 @@
 //       read-modify-writes.
 //   [queued]  The waiter's exchange of `control` releases its word. A giver acquires it with `control`.
 //   [slot-free], [slot-dead]  What the last owner did to the word comes before the next owner's claim.
+//   [watch]  slots-1 (slots.hpp).
 //
 // Checked by: proof P29 (docs/proofs.md), tests/model/shared_token_model_test.cpp;
 // tests/unit/shared_event_test.cpp, shared_death_test.cpp (kills after each instruction), shared_scribble_test.cpp.
@@ -199,14 +195,14 @@ bool announce(const shared_parts& object) {
 // Returns true, without having named all, if a dead thread may have left a token.
 template <class Watch>
 bool watch_others(const shared_parts& object, const shared_slot* own, Watch watch) noexcept {
+    detail::full_fence();  // [watch]
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& other = object.slots[i];
         if (&other == own) continue;
         const slot_look its(other);
-        if (!is_ownerless(its.owner))
-            watch(other.owner, its.owner);
-        else if (look_at_ownerless(other, its.word) != left_by_dead::nothing)
+        if (is_ownerless(its.owner) && look_at_ownerless(other, its.word) != left_by_dead::nothing)
             return true;
+        if (its.owner != 0) watch(other.owner, its.owner);
     }
     return false;
 }
@@ -291,7 +287,7 @@ wait_status wait_for_token(const shared_parts& object, const detail::wait_option
         const claimed_slot claim(object);
         shared_slot& slot = claim.slot();
         if (clear(object, slot)) return wait_status::signaled;
-        const std::uint32_t ticket = new_ticket(object);  // token_queue-8
+        const std::uint32_t ticket = new_ticket(object);
         news of_deaths(object, slot);
         for (;; rounds.next()) {
             if (begin_waiting(object, slot, ticket) == begun::lost) {
@@ -406,7 +402,7 @@ keeper_wait::step keeper_wait::advance(sleep_list& words) {
                 free();
                 return step::taken;
             }
-            ticket_ = new_ticket(object_);  // token_queue-8
+            ticket_ = new_ticket(object_);
         }
         // [token] The words are read before the thread sleeps on what they were.
         const std::uint64_t seen = slot_->word.load(std::memory_order_acquire);

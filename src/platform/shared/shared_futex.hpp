@@ -6,9 +6,9 @@
 //   dies-1  A thread has at most one *covered* word: list_op_pending of its list of robust futexes. When the thread
 //           ends, however it ends, and the lower 30 bits of that word are the thread's number, then the kernel sets
 //           these bits to 0 and `died`, and wakes one thread that sleeps on the word, if the word has `sleepers_bit`.
-//           Since Linux 2.6.17.
+//           Which one is not promised (real-time threads come first). Since Linux 2.6.17.
 //   dies-2  The same holds for the *held* words, those in the list itself: at most 2,048.
-//   dies-3  The kernel does this after the thread's last instruction.
+//   dies-3  The kernel does this after the thread's last instruction, and after the thread has left its sleep.
 //   dies-4  A system call that changes a word and wakes its sleepers (FUTEX_WAKE_OP) is not cut in two by a SIGKILL:
 //           the thread ends only on its way back to its program.
 //   dies-5  A thread that sleeps on several words, and is woken through one, stays queued on the others until it runs.
