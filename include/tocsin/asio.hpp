@@ -275,7 +275,8 @@ auto to_loop_and_driver(tocsin::detail::loop_and_driver<Executor> where) noexcep
 template <bool All, class Result, class Limits, class Where, class Arguments, std::size_t... I>
 auto start(Where& where, const limits& how, const Arguments& arguments, std::index_sequence<I...>) {
     using token = std::tuple_element_t<sizeof...(I), Arguments>;
-    if constexpr (tocsin::detail::are_sources_of<All, std::tuple_element_t<I, Arguments>...>()) {
+    if constexpr (tocsin::detail::are_sources_of<tocsin::detail::lists::refused, All,
+                                                 std::tuple_element_t<I, Arguments>...>()) {
         const auto at = to_loop_and_driver(where);
         using executor = std::remove_cvref_t<decltype(at.loop())>;
         auto what = tocsin::detail::keep_wait<All, Limits>(how, std::get<I>(arguments)...);

@@ -262,7 +262,7 @@ namespace detail {
 template <bool All, class Result, bool Limited, class... Sources>
 auto make_op(const limits& how, Sources&... from) noexcept(become_sources_quietly<Sources&...>) {
     using op = async_wait_op<Result, sizeof...(Sources), needs_of<Sources...>(Limited)>;
-    if constexpr (are_sources_of<All, Sources...>()) {
+    if constexpr (are_sources_of<lists::refused, All, Sources...>()) {
         return op(how, All, from...);
     } else {
         return refused<op>();
@@ -274,13 +274,17 @@ template <class Argument>
 concept names_an_event =
     std::is_lvalue_reference_v<Argument> && settable_event<std::remove_reference_t<Argument>>;
 
+// What a call that does not compile returns, so that a co_await of it adds no message.
+template <class Result>
+using refused_op = async_wait_op<Result, 1, wait_needs::objects>;
+
 }  // namespace detail
 
 // A co_await of what these functions return waits like wait(), wait_any() or wait_all(), and throws what those throw.
 // The functions copy the stop token of the limits, and ignore the spin policy: a coroutine never spins. They do not
-// copy a time point of a clock of your own, so do not destroy the time point before the wait has ended.
+// copy a time point of a clock of your own, so do not destroy the time point before the wait has ended. They take no
+// list of sources: span_operation (operation.hpp) does.
 template <class Source>
-    requires detail::one_by_one<Source>
 auto async_wait(const limits& how, Source&& from) noexcept(detail::become_sources_quietly<Source&>) {
     return detail::make_op<false, wait_status, true, Source>(how, from);
 }
@@ -294,7 +298,6 @@ auto async_wait(Source&& from) noexcept(detail::become_sources_quietly<Source&>)
     }
 }
 template <class... Sources>
-    requires detail::one_by_one<Sources...>
 auto async_wait_any(const limits& how,
                     Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_op<false, any_result, true, Sources...>(how, from...);
@@ -305,7 +308,6 @@ auto async_wait_any(Sources&&... from) noexcept(detail::become_sources_quietly<S
     return detail::make_op<false, any_result, false, Sources...>(limits(), from...);
 }
 template <class... Sources>
-    requires detail::one_by_one<Sources...>
 auto async_wait_all(const limits& how,
                     Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_op<true, wait_status, true, Sources...>(how, from...);
@@ -315,5 +317,9 @@ template <class... Sources>
 auto async_wait_all(Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_op<true, wait_status, false, Sources...>(limits(), from...);
 }
+
+TOCSIN_REFUSE_MISUSE(async_wait, "a", detail::refused_op<wait_status>)
+TOCSIN_REFUSE_MISUSE(async_wait_any, "a, b", detail::refused_op<any_result>)
+TOCSIN_REFUSE_MISUSE(async_wait_all, "a, b", detail::refused_op<wait_status>)
 
 }  // namespace tocsin

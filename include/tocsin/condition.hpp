@@ -280,7 +280,7 @@ public:
     template <basic_lockable Lock, class... Sources>
         requires detail::one_by_one<Sources...>
     [[nodiscard]] any_result wait_any(Lock& lock, const limits& how, Sources&&... from) {
-        if constexpr (detail::are_sources<Sources...>()) {
+        if constexpr (detail::are_sources<detail::lists::taken, Sources...>()) {
             detail::lock_reference held = hold(lock);
             const std::array<source, sizeof...(Sources) + 1> all{as_source(), source(from)...};
             return detail::condition_wait_any(held, all, how);
@@ -289,7 +289,7 @@ public:
         }
     }
     template <basic_lockable Lock, class... Sources>
-        requires detail::no_limits_first<Sources...>
+        requires detail::one_by_one<Sources...> && detail::no_limits_first<Sources...>
     any_result wait_any(Lock& lock, Sources&&... from) {
         return wait_any(lock, limits(), std::forward<Sources>(from)...);
     }

@@ -163,7 +163,7 @@ inline detail::loop_and_driver on(GMainContext* context) noexcept { return {cont
 // what an operation's start() throws (operation.hpp).
 template <class Function, class... Sources>
 guint watch(const detail::loop_and_driver& where, Function function, const limits& how, Sources&&... from) {
-    static_assert(tocsin::detail::are_sources<Sources...>());
+    static_assert(tocsin::detail::are_sources<tocsin::detail::lists::refused, Sources...>());
     return (new detail::watch<Function, const limits, Sources...>(where.served_by(), std::move(function), how,
                                                                   from...))
         ->open(where.loop());
@@ -171,7 +171,7 @@ guint watch(const detail::loop_and_driver& where, Function function, const limit
 template <class Function, class... Sources>
     requires tocsin::detail::no_limits_first<Sources...>
 guint watch(const detail::loop_and_driver& where, Function function, Sources&&... from) {
-    static_assert(tocsin::detail::are_sources<Sources...>());
+    static_assert(tocsin::detail::are_sources<tocsin::detail::lists::refused, Sources...>());
     return (new detail::watch<Function, Sources...>(where.served_by(), std::move(function), from...))
         ->open(where.loop());
 }

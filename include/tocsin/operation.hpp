@@ -329,7 +329,7 @@ auto make_operation(Function&& function, const limits& how, Sources&... from) {
         "tocsin: the function of an any_operation is called with an any_result, that of an "
         "all_operation with "
         "a wait_status");
-    if constexpr (are_sources_of<All, Sources...>()) {
+    if constexpr (are_sources_of<lists::refused, All, Sources...>()) {
         return made(std::forward<Function>(function), how, from...);
     } else {
         return refused<made>();
@@ -341,7 +341,6 @@ auto make_operation(Function&& function, const limits& how, Sources&... from) {
 // An operation that waits for the first of its sources, as wait_any() does. It copies or moves the function, copies the
 // limits' stop token, and ignores the spin policy. It refers to the sources and to a time point of a clock of your own.
 template <class Function, class... Sources>
-    requires detail::one_by_one<Sources...>
 auto any_operation(Function&& function, const limits& how, Sources&&... from) {
     return detail::make_operation<false, Function, any_result, true, Sources...>(
         std::forward<Function>(function), how, from...);
@@ -355,7 +354,6 @@ auto any_operation(Function&& function, Sources&&... from) {
 
 // The same for all sources at once, as wait_all() does.
 template <class Function, class... Sources>
-    requires detail::one_by_one<Sources...>
 auto all_operation(Function&& function, const limits& how, Sources&&... from) {
     return detail::make_operation<true, Function, wait_status, true, Sources...>(
         std::forward<Function>(function), how, from...);

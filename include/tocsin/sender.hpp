@@ -256,7 +256,7 @@ private:
 
 template <bool All, class Limits, class... Arguments>
 auto make_sender(const limits& how, Arguments&... from) noexcept(become_sources_quietly<Arguments&...>) {
-    if constexpr (are_sources_of<All, Arguments...>()) {
+    if constexpr (are_sources_of<lists::refused, All, Arguments...>()) {
         return wait_sender(keep_wait<All, Limits>(how, from...));
     } else {
         return refused<void>();
@@ -267,7 +267,6 @@ auto make_sender(const limits& how, Arguments&... from) noexcept(become_sources_
 
 // A sender that waits for the first of its sources, as wait_any() does.
 template <class... Sources>
-    requires detail::one_by_one<Sources...>
 auto as_sender(const limits& how, Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_sender<false, detail::described_limits, Sources...>(how, from...);
 }
@@ -279,7 +278,6 @@ auto as_sender(Sources&&... from) noexcept(detail::become_sources_quietly<Source
 
 // A sender that waits for all of its sources at once, as wait_all() does.
 template <class... Sources>
-    requires detail::one_by_one<Sources...>
 auto as_sender_all(const limits& how,
                    Sources&&... from) noexcept(detail::become_sources_quietly<Sources&...>) {
     return detail::make_sender<true, detail::described_limits, Sources...>(how, from...);

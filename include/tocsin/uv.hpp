@@ -159,14 +159,14 @@ struct idle {
 template <class Function, class... Sources>
 uv_handle_t* watch(const detail::loop_and_driver& where, Function function, const limits& how,
                    Sources&&... from) {
-    static_assert(tocsin::detail::are_sources<Sources...>());
+    static_assert(tocsin::detail::are_sources<tocsin::detail::lists::refused, Sources...>());
     return detail::start(where, std::make_unique<detail::watch<Function, const limits, Sources...>>(
                                     std::move(function), how, from...));
 }
 template <class Function, class... Sources>
 uv_handle_t* watch(const detail::loop_and_driver& where, Function function, const idle& each,
                    Sources&&... from) {
-    static_assert(tocsin::detail::are_sources<Sources...>());
+    static_assert(tocsin::detail::are_sources<tocsin::detail::lists::refused, Sources...>());
     return detail::start(where,
                          std::make_unique<detail::idle_watch<Function, const limits, Sources...>>(
                              each.longest, std::move(function), limits{.until = each.longest}, from...));
@@ -175,7 +175,7 @@ template <class Function, class... Sources>
     requires tocsin::detail::no_limits_first<Sources...> &&
              (!std::is_same_v<std::remove_cvref_t<Sources>, idle> && ...)
 uv_handle_t* watch(const detail::loop_and_driver& where, Function function, Sources&&... from) {
-    static_assert(tocsin::detail::are_sources<Sources...>());
+    static_assert(tocsin::detail::are_sources<tocsin::detail::lists::refused, Sources...>());
     return detail::start(where,
                          std::make_unique<detail::watch<Function, Sources...>>(std::move(function), from...));
 }

@@ -122,7 +122,7 @@ std::size_t take_leading(Sources&... from) noexcept {
 
 template <class... Sources>
 any_result wait_any_each(const limits& how, Sources&... from) {
-    if constexpr (are_sources<Sources...>()) {
+    if constexpr (are_sources<lists::taken, Sources...>()) {
         if (looks_as_listed(how)) [[likely]] {
             if (const auto i = take_leading(from...); i != any_result::npos)
                 return {wait_status::signaled, i};
@@ -134,7 +134,7 @@ any_result wait_any_each(const limits& how, Sources&... from) {
 }
 template <class... Sources>
 wait_status wait_all_each(const limits& how, Sources&... from) {
-    if constexpr (are_sources_of<true, Sources...>()) {
+    if constexpr (are_sources_of<lists::taken, true, Sources...>()) {
         return wait_all_slow(list_of(from...), how);
     } else {
         return refused<wait_status>();
@@ -168,7 +168,7 @@ template <class... Sources>
 }
 inline any_result wait_any(std::span<const source> sources) { return wait_any(limits(), sources); }
 template <class... Sources>
-    requires detail::no_limits_first<Sources...>
+    requires detail::one_by_one<Sources...> && detail::no_limits_first<Sources...>
 any_result wait_any(Sources&&... from) {
     return detail::wait_any_each<Sources...>(limits(), from...);
 }
@@ -192,12 +192,12 @@ template <class... Sources>
 }
 inline wait_status wait_all(std::span<const source> sources) { return wait_all(limits(), sources); }
 template <class... Sources>
-    requires detail::no_limits_first<Sources...>
+    requires detail::one_by_one<Sources...> && detail::no_limits_first<Sources...>
 wait_status wait_all(Sources&&... from) {
     return detail::wait_all_each<Sources...>(limits(), from...);
 }
 
-TOCSIN_REFUSE_MISUSE(wait_any, any_result)
-TOCSIN_REFUSE_MISUSE(wait_all, wait_status)
+TOCSIN_REFUSE_MISUSE(wait_any, "a, b", any_result)
+TOCSIN_REFUSE_MISUSE(wait_all, "a, b", wait_status)
 
 }  // namespace tocsin

@@ -5,10 +5,58 @@
 #include <tocsin/process.hpp>
 #include <tocsin/sender.hpp>
 #include <tocsin/shared_event.hpp>
+#include <tocsin/task.hpp>
+
+#include <vector>
 
 tocsin::auto_reset_event a;
 
 void fine() { (void)tocsin::async_wait({.until = std::chrono::seconds(5)}, a); }
+
+std::vector<tocsin::source> list{a};
+
+// expect only: coroutines, operations and senders take no list: write the sources one by one
+#ifdef MISUSE_await_list
+tocsin::task<> wait() { co_await tocsin::async_wait_any(list); }
+#endif
+
+// expect only: or make a tocsin::span_operation of the list
+#ifdef MISUSE_await_list_with_limits
+tocsin::task<> wait() { (void)co_await tocsin::async_wait_all({.until = std::chrono::seconds(5)}, list); }
+#endif
+
+// expect only: coroutines, operations and senders take no list
+#ifdef MISUSE_await_array_of_events
+tocsin::auto_reset_event events[2];
+tocsin::task<> wait() { co_await tocsin::async_wait_any(events); }
+#endif
+
+// expect only: coroutines, operations and senders take no list
+#ifdef MISUSE_operation_of_list
+void wait() {
+    auto first = tocsin::any_operation([](tocsin::any_result) noexcept {}, list);
+}
+#endif
+
+// expect only: coroutines, operations and senders take no list
+#ifdef MISUSE_sender_of_list
+void wait() { (void)tocsin::as_sender(list); }
+#endif
+
+// expect only: write the sources without braces, async_wait_any\(a, b\)
+#ifdef MISUSE_await_braces
+void wait() { (void)tocsin::async_wait_any({a, a}); }
+#endif
+
+// expect only: limits come first: async_wait_any\({.until = 50ms}, a, b\)
+#ifdef MISUSE_await_limits_last
+tocsin::task<> wait() { (void)co_await tocsin::async_wait_any(a, a, {.until = std::chrono::seconds(5)}); }
+#endif
+
+// expect only: limits come first: async_wait\({.until = 50ms}, a\)
+#ifdef MISUSE_await_one_with_limits_last
+tocsin::task<> wait() { (void)co_await tocsin::async_wait(a, {.until = std::chrono::seconds(5)}); }
+#endif
 
 // expect only: a duration is no source
 #ifdef MISUSE_await_duration

@@ -45,8 +45,8 @@ concept may_be_in_a_list =
 template <class T>
 concept list_of_sources = std::convertible_to<T, std::span<const source>>;
 
-// These concepts choose among the overloads of a wait. A list of sources has overloads of its own. A call whose first
-// argument is limits goes to an overload that takes limits.
+// These concepts choose among the overloads of a wait. Where a wait takes a list of sources, the list has overloads of
+// its own. A call whose first argument is limits goes to an overload that takes limits.
 template <class... Arguments>
 concept one_by_one = sizeof...(Arguments) != 1 || (!list_of_sources<Arguments> && ...);
 template <class... Arguments>
@@ -54,11 +54,14 @@ inline constexpr bool begins_with_limits = false;
 template <class First, class... Others>
 inline constexpr bool begins_with_limits<First, Others...> = std::same_as<std::remove_cvref_t<First>, limits>;
 template <class... Arguments>
-concept no_limits_first = one_by_one<Arguments...> && !begins_with_limits<Arguments...>;
+concept no_limits_first = !begins_with_limits<Arguments...>;
+
+// Whether a call has overloads for a list of sources, so what its message says to who passes another list.
+enum class lists : bool { refused, taken };
 
 // Whether the argument is a source. If it is not, the compiler's message says what to write instead. `Number` is the
 // argument's position, which begins with 1 and does not count the limits.
-template <std::size_t Number, class Argument>
+template <lists Lists, std::size_t Number, class Argument>
 constexpr bool is_source() {
     using type = std::remove_cvref_t<Argument>;
     constexpr bool accepted = std::is_convertible_v<Argument, source>;
@@ -112,7 +115,11 @@ constexpr bool is_source() {
                       "for that");
     } else if constexpr (requires(type& list) { requires may_be_in_a_list<decltype(*std::begin(list))>; }) {
         static_assert(
-            accepted,
+            accepted || Lists == lists::taken,
+            "tocsin: coroutines, operations and senders take no list: write the sources one by one, "
+            "or make a tocsin::span_operation of the list (tocsin/operation.hpp)");
+        static_assert(
+            accepted || Lists == lists::refused,
             "tocsin: a list of sources is a std::span<const tocsin::source>, alone after the limits: make a "
             "std::vector<tocsin::source>(begin, end) of these objects, and pass that");
     } else {
@@ -125,11 +132,11 @@ constexpr bool is_source() {
     return accepted;
 }
 
-template <class... Arguments>
+template <lists Lists, class... Arguments>
 constexpr bool are_sources() {
     static_assert(sizeof...(Arguments) != 0, "tocsin: nothing to wait for: give at least one source");
     return sizeof...(Arguments) != 0 && []<std::size_t... Index>(std::index_sequence<Index...>) {
-        return (is_source<Index + 1, Arguments>() && ...);
+        return (is_source<Lists, Index + 1, Arguments>() && ...);
     }(std::index_sequence_for<Arguments...>());
 }
 
@@ -162,9 +169,9 @@ constexpr bool is_source_of_wait_for_all() {
     }
     return accepted;
 }
-template <bool All, class... Arguments>
+template <lists Lists, bool All, class... Arguments>
 constexpr bool are_sources_of() {
-    if constexpr (!are_sources<Arguments...>()) {
+    if constexpr (!are_sources<Lists, Arguments...>()) {
         return false;
     } else if constexpr (All) {
         return (is_source_of_wait_for_all<Arguments>() && ...);
@@ -190,29 +197,32 @@ Result refused();
 
 }  // namespace tocsin::detail
 
-// Overloads for the mistakes that no other overload matches, so that each mistake gets a message of its own.
+// Overloads for the mistakes that no other overload matches, so that each mistake gets a message of its own. `sources`
+// is how the message writes the sources.
 // NOLINTBEGIN(bugprone-macro-parentheses): `result` is a type
-#define TOCSIN_REFUSE_MISUSE(call, result)                                                                  \
-    template <class First, class... Others>                                                                 \
-    result call(First&&, const limits&, Others&&...) {                                                      \
-        static_assert(detail::never<First>, "tocsin: limits come first: " #call "({.until = 50ms}, a, b)"); \
-        return detail::refused<result>();                                                                   \
-    }                                                                                                       \
-    template <class First, class Second, class... Others>                                                   \
-    result call(First&&, Second&&, const limits&, Others&&...) {                                            \
-        static_assert(detail::never<First>, "tocsin: limits come first: " #call "({.until = 50ms}, a, b)"); \
-        return detail::refused<result>();                                                                   \
-    }                                                                                                       \
-    template <class... Others>                                                                              \
-    result call(const limits&, const limits&, Others&&...) {                                                \
-        static_assert(detail::never<Others...>,                                                             \
-                      "tocsin: limits come once: " #call "({.until = 50ms, .stop = token}, a, b)");         \
-        return detail::refused<result>();                                                                   \
-    }                                                                                                       \
-    template <class Result = result>                                                                        \
-    Result call(std::initializer_list<source>) {                                                            \
-        static_assert(detail::never<Result>, "tocsin: write the sources without braces, " #call             \
-                                             "(a, b), or make a list first: tocsin::source list[]{a, b}");  \
-        return detail::refused<result>();                                                                   \
+#define TOCSIN_REFUSE_MISUSE(call, sources, result)                                                        \
+    template <class First, class... Others>                                                                \
+    result call(First&&, const limits&, Others&&...) {                                                     \
+        static_assert(detail::never<First>,                                                                \
+                      "tocsin: limits come first: " #call "({.until = 50ms}, " sources ")");               \
+        return detail::refused<result>();                                                                  \
+    }                                                                                                      \
+    template <class First, class Second, class... Others>                                                  \
+    result call(First&&, Second&&, const limits&, Others&&...) {                                           \
+        static_assert(detail::never<First>,                                                                \
+                      "tocsin: limits come first: " #call "({.until = 50ms}, " sources ")");               \
+        return detail::refused<result>();                                                                  \
+    }                                                                                                      \
+    template <class... Others>                                                                             \
+    result call(const limits&, const limits&, Others&&...) {                                               \
+        static_assert(detail::never<Others...>,                                                            \
+                      "tocsin: limits come once: " #call "({.until = 50ms, .stop = token}, " sources ")"); \
+        return detail::refused<result>();                                                                  \
+    }                                                                                                      \
+    template <class Result = result>                                                                       \
+    Result call(std::initializer_list<source>) {                                                           \
+        static_assert(detail::never<Result>,                                                               \
+                      "tocsin: write the sources without braces, " #call "(" sources ")");                 \
+        return detail::refused<result>();                                                                  \
     }
 // NOLINTEND(bugprone-macro-parentheses)
