@@ -9,6 +9,8 @@ import time
 
 from tocsin import _core
 
+# How many seconds a fact may take before it counts as a hang: as in the C++ tests (tests/support/patience.hpp).
+PATIENCE = float(os.environ.get("TOCSIN_TEST_PATIENCE", 60))
 
 # In the child of a fork with threads, the runtime of ThreadSanitizer runs no signal handler: it puts each signal off
 # until its next interceptor, and these are off there. It also ends a process that starts a thread there. Python does
@@ -18,10 +20,10 @@ FORKS_WITH_THREADS = not hasattr(ctypes.CDLL(None), "__tsan_init")
 
 def wait_for(fact):
     """Waits until fact() is true: something that no event announces."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not fact():
         if time.monotonic() > until:
-            raise AssertionError("the fact has not come true within a minute")
+            raise AssertionError(f"the fact has not come true within {PATIENCE:g} seconds")
         time.sleep(0.0005)
 
 
@@ -59,8 +61,8 @@ class Threads:
 
     def join(self):
         for thread in self._all:
-            thread.join(60)
+            thread.join(PATIENCE)
             if thread.is_alive():
-                raise AssertionError("a thread is still there after a minute")
+                raise AssertionError(f"a thread is still there after {PATIENCE:g} seconds")
         if self._errors:
             raise self._errors[0]

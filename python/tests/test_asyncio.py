@@ -4,6 +4,7 @@
 import asyncio
 import gc
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,11 +14,12 @@ import unittest
 
 import support
 import tocsin
+from support import PATIENCE
 from tocsin import _asyncio
 
 
 def run(coroutine):
-    return asyncio.run(asyncio.wait_for(coroutine, 60))
+    return asyncio.run(asyncio.wait_for(coroutine, PATIENCE))
 
 
 class Coroutines(unittest.TestCase):
@@ -99,20 +101,47 @@ class Coroutines(unittest.TestCase):
     def test_a_cancelled_wait_takes_nothing(self):
         async def main():
             token = tocsin.AutoResetEvent()
-            for give_first in (False, True):
-                task = asyncio.ensure_future(tocsin.wait_async(token))
-                await asyncio.sleep(0)
-                if give_first:
-                    token.set()  # handed to the wait, whose future does not know yet
-                task.cancel()
-                with self.assertRaises(asyncio.CancelledError):
-                    await task
-                await asyncio.sleep(0)
-                await asyncio.sleep(0)
-                if not give_first:
-                    token.set()
+
+            async def one():
+                await token
+
+            for wait in (one, lambda: tocsin.wait_async(token)):
+                for give_first in (False, True):
+                    task = asyncio.ensure_future(wait())
+                    await asyncio.sleep(0)
+                    if give_first:
+                        token.set()  # handed to the wait, whose future does not know yet
+                    task.cancel()
+                    with self.assertRaises(asyncio.CancelledError):
+                        await task
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                    if not give_first:
+                        token.set()
+                    self.assertTrue(token.wait(0))
+                    self.assertEqual(tocsin.waiting_on(token), 0)
+        run(main())
+
+    def test_a_coroutine_that_is_closed_takes_nothing(self):
+        async def main():
+            token = tocsin.AutoResetEvent()
+            for wait in (token.__await__, tocsin.wait_async(token).__await__):
+                waiting = wait()
+                waiting.send(None)
+                token.set()  # handed to the wait, whose future stays pending
+                waiting.close()
+                tocsin._core._run_bridge(_asyncio._bridges[asyncio.get_running_loop()])
                 self.assertTrue(token.wait(0))
-                self.assertEqual(tocsin.waiting_on(token), 0)
+        run(main())
+
+    def test_what_is_there_is_taken_without_giving_way_to_the_loop(self):
+        async def main():
+            token = tocsin.AutoResetEvent()
+            for wait, result in ((token.__await__, True), (tocsin.wait_async(token).__await__, 0)):
+                token.set()
+                with self.assertRaises(StopIteration) as ended:
+                    wait().send(None)
+                self.assertEqual((ended.exception.value, token.is_set()), (result, False))
         run(main())
 
     def test_a_task_cancelled_after_its_future_has_the_token(self):
@@ -224,6 +253,21 @@ class Coroutines(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         if sys.version_info < (3, 14):  # since then, asyncio reports in the child that the loop runs no more
             self.assertEqual(done.stderr, "")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
+    def test_the_child_of_a_fork_can_not_wait_in_the_loop_of_the_parent(self):
+        loop = asyncio.new_event_loop()
+        self.assertIsNone(loop.run_until_complete(tocsin.wait_async(tocsin.Event(), timeout=0.001)))
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            try:
+                loop.run_until_complete(tocsin.wait_async(tocsin.Event()))
+            except RuntimeError as error:
+                os._exit(5 if "belongs to the parent process" in str(error) else 6)
+            os._exit(7)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 5)
+        loop.close()
 
     def test_ten_thousand_waits(self):
         async def main():

@@ -11,6 +11,7 @@ import unittest
 
 import support
 import tocsin
+from support import PATIENCE
 
 
 class Lists(unittest.TestCase):
@@ -20,7 +21,7 @@ class Lists(unittest.TestCase):
         tocsin.name(event, "shutdown")
 
         def waits_for_shutdown():
-            event.wait(60)
+            event.wait(PATIENCE)
 
         with support.Threads(1, waits_for_shutdown) as threads, support.Threads(1, lock.acquire) as others:
             support.wait_until_parked(event, 1)
@@ -87,7 +88,11 @@ class Signals(unittest.TestCase):
     def test_as_sources_in_any_thread(self):
         with tocsin.Signal(signal.SIGUSR2) as arrived:
             found = []
-            with support.Threads(1, lambda: found.append(tocsin.wait_any(tocsin.Event(), arrived, timeout=60))) as threads:
+
+            def wait():
+                found.append(tocsin.wait_any(tocsin.Event(), arrived, timeout=PATIENCE))
+
+            with support.Threads(1, wait) as threads:
                 os.kill(os.getpid(), signal.SIGUSR2)
                 threads.join()
             self.assertEqual(found, [1])

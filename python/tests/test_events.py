@@ -17,6 +17,7 @@ import weakref
 
 import support
 import tocsin
+from support import PATIENCE
 from tocsin import _core
 
 
@@ -26,7 +27,7 @@ class BusyLocks(unittest.TestCase):
     asks for it once, 0.2 ms after its wait began, so it is not tested here.)"""
 
     def take_again_and_again(self, lock, until):
-        patience = time.monotonic() + 60  # the waiter needs a few thousand turns, which take milliseconds
+        patience = time.monotonic() + PATIENCE  # the waiter needs a few thousand turns, which take milliseconds
         while not until():
             with lock:
                 for _ in range(300):  # the lock is free for a small part of a turn
@@ -58,7 +59,7 @@ class BusyLocks(unittest.TestCase):
 class Events(unittest.TestCase):
     def test_set_then_clear_releases_everyone_who_waited(self):
         event = tocsin.Event()
-        with support.Threads(20, lambda: self.assertTrue(event.wait(60))) as threads:
+        with support.Threads(20, lambda: self.assertTrue(event.wait(PATIENCE))) as threads:
             support.wait_until_parked(event, 20)
             event.set()
             event.clear()
@@ -66,7 +67,7 @@ class Events(unittest.TestCase):
 
     def test_two_sets_release_two_threads(self):
         event = tocsin.AutoResetEvent()
-        with support.Threads(2, lambda: self.assertTrue(event.wait(60))) as threads:
+        with support.Threads(2, lambda: self.assertTrue(event.wait(PATIENCE))) as threads:
             support.wait_until_parked(event, 2)
             event.set()
             event.set()
@@ -259,7 +260,7 @@ class Several(unittest.TestCase):
                     found = []
 
                     def far(index=index):
-                        found.append(tocsin.wait_any(event, permits, ours, timeout=60))
+                        found.append(tocsin.wait_any(event, permits, ours, timeout=PATIENCE))
 
                     with support.Threads(1, make_ready if in_main else far) as threads:
                         if in_main:
@@ -286,13 +287,13 @@ class Several(unittest.TestCase):
 
         def answer():
             for i in range(rounds):
-                self.assertEqual(tocsin.wait_any(*there), i % 20)
+                self.assertEqual(tocsin.wait_any(*there, timeout=PATIENCE), i % 20)
                 back[-1 - i % 20].set()
 
         with support.Threads(1, answer) as threads:
             for i in range(rounds):
                 there[i % 20].set()
-                self.assertEqual(tocsin.wait_any(*back), 19 - i % 20)
+                self.assertEqual(tocsin.wait_any(*back, timeout=PATIENCE), 19 - i % 20)
             threads.join()
         self.assertFalse(any(each.is_set() for each in there + back))
 
@@ -304,7 +305,7 @@ class Several(unittest.TestCase):
             self.assertTrue(a.is_set())
 
             def far():
-                self.assertTrue(tocsin.wait_all(a, b, timeout=60))
+                self.assertTrue(tocsin.wait_all(a, b, timeout=PATIENCE))
 
             def near():
                 support.wait_until_parked(b, 1)
@@ -325,13 +326,13 @@ class Several(unittest.TestCase):
         thread.start()
         self.assertIsNone(tocsin.wait_any(thread, timeout=0.01))
         go.set()
-        self.assertEqual(tocsin.wait_any(thread, timeout=60), 0)
+        self.assertEqual(tocsin.wait_any(thread, timeout=PATIENCE), 0)
         thread.join()
-        self.assertEqual(tocsin.wait_any(thread, timeout=60), 0)
+        self.assertEqual(tocsin.wait_any(thread, timeout=PATIENCE), 0)
         child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
         self.assertIsNone(tocsin.wait_any(child, timeout=0.01))
         child.stdin.close()
-        self.assertEqual(tocsin.wait_any(tocsin.Event(), child, timeout=60), 1)
+        self.assertEqual(tocsin.wait_any(tocsin.Event(), child, timeout=PATIENCE), 1)
         child.wait()
         self.assertEqual(tocsin.wait_any(child), 0)
 
@@ -365,7 +366,7 @@ class Conditions(unittest.TestCase):
 
             def wait():
                 with condition:
-                    self.assertTrue(condition.wait_for(lambda: ready, 60))
+                    self.assertTrue(condition.wait_for(lambda: ready, PATIENCE))
 
             with support.Threads(5, wait) as threads:
                 with condition:

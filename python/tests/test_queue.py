@@ -13,6 +13,7 @@ import weakref
 
 import support
 import tocsin
+from support import PATIENCE
 
 
 class Queues(unittest.TestCase):
@@ -176,7 +177,7 @@ class WaitSets(unittest.TestCase):
             self.assertEqual(one.wait(), ["jobs"])
             jobs.get()
             with support.Threads(1, lambda: theirs.send(b"x")) as threads:
-                self.assertEqual(one.wait(timeout=60), ["ours"])
+                self.assertEqual(one.wait(timeout=PATIENCE), ["ours"])
                 threads.join()
             self.assertIn(ours, one)
             one.remove(ours)
@@ -193,7 +194,7 @@ class WaitSets(unittest.TestCase):
         first, second, one = tocsin.AutoResetEvent(), tocsin.AutoResetEvent(), tocsin.WaitSet()
         one.add(first)
         seen = []
-        with support.Threads(1, lambda: seen.extend(one.wait(60))) as threads:
+        with support.Threads(1, lambda: seen.extend(one.wait(PATIENCE))) as threads:
             support.wait_until_parked(first, 0)
             one.add(second)
             second.set()
@@ -218,7 +219,7 @@ class WaitSets(unittest.TestCase):
         one.add(child, "child")
         seen = set()
         while seen != {"thread", "child"}:
-            seen.update(one.wait(60))
+            seen.update(one.wait(PATIENCE))
         thread.join()
         child.wait()
         one.remove(thread)

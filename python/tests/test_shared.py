@@ -8,6 +8,7 @@ import mmap
 import multiprocessing
 import os
 import pickle
+import select
 import signal
 import socket
 import struct
@@ -22,6 +23,8 @@ from multiprocessing import shared_memory
 
 import support
 import tocsin
+from support import PATIENCE
+from tocsin import _asyncio
 
 KINDS = (tocsin.SharedEvent, tocsin.SharedAutoResetEvent, tocsin.SharedSemaphore, tocsin.SharedLock)
 
@@ -49,7 +52,7 @@ def give(one):
     (one.release if isinstance(one, tocsin.SharedSemaphore) else one.set)()
 
 
-def take(one, timeout=60):
+def take(one, timeout=PATIENCE):
     if isinstance(one, (tocsin.SharedSemaphore, tocsin.SharedLock)):
         return one.acquire(timeout=timeout)
     return one.wait(timeout)
@@ -60,7 +63,7 @@ def empty(kind):
 
 
 def work_with_all(event, auto, permits, lock, memory):
-    if not event.wait(60):
+    if not event.wait(PATIENCE):
         return
     with lock:
         memory.buf[4000] += 1
@@ -104,7 +107,7 @@ class Child:
     def kill(self):
         if self.process.is_alive():
             self.process.kill()
-        self.process.join(60)
+        self.process.join(PATIENCE)
 
     def stop(self):
         """SIGSTOP, and the system has seen it."""
@@ -125,9 +128,9 @@ class Processes(unittest.TestCase):
                 with Child(work_with_all, event, auto, permits, lock, memory, method=method) as child:
                     self.assertFalse(auto.wait(0))
                     event.set()
-                    self.assertTrue(permits.acquire(timeout=60) and permits.acquire(timeout=60))
-                    self.assertTrue(auto.wait(60))
-                    child.process.join(60)
+                    self.assertTrue(permits.acquire(timeout=PATIENCE) and permits.acquire(timeout=PATIENCE))
+                    self.assertTrue(auto.wait(PATIENCE))
+                    child.process.join(PATIENCE)
                     self.assertEqual(child.process.exitcode, 0)
                 with lock:
                     self.assertEqual(memory.buf[4000], 1)
@@ -140,7 +143,7 @@ class Processes(unittest.TestCase):
             with Child(take_one, event, told):
                 wait_until_waited_for(event)
                 event.set()
-                self.assertTrue(told.wait(60))
+                self.assertTrue(told.wait(PATIENCE))
             self.assertRaises(BufferError, memory.close)
             self.assertTrue(event.is_set())
             del event, told
@@ -162,8 +165,8 @@ class Processes(unittest.TestCase):
             memory = tocsin.SharedMemory.open_or_create(name, 4096)
             permits = tocsin.SharedSemaphore(buffer=memory, offset=64)
             tocsin.SharedEvent(buffer=memory).set()
-            self.assertTrue(permits.acquire(timeout=60))
-            self.assertEqual(other.wait(60), 0)
+            self.assertTrue(permits.acquire(timeout=PATIENCE))
+            self.assertEqual(other.wait(PATIENCE), 0)
             self.assertRaises(FileExistsError, tocsin.SharedMemory.create, name, 4096)
             self.assertRaises(ValueError, tocsin.SharedMemory.open_or_create, name, 64)
             self.assertEqual((tocsin.SharedMemory.open(name).name, memory.size), (name, 4096))
@@ -184,7 +187,7 @@ class Processes(unittest.TestCase):
         again = tocsin.SharedMemory.map(memory.descriptor)
         self.assertNotEqual(again.descriptor, memory.descriptor)
         tocsin.SharedEvent(buffer=memory).set()
-        self.assertTrue(tocsin.SharedEvent(buffer=again).wait(60))
+        self.assertTrue(tocsin.SharedEvent(buffer=again).wait(PATIENCE))
 
 
 class Deaths(unittest.TestCase):
@@ -217,7 +220,7 @@ class Deaths(unittest.TestCase):
     def test_the_next_owner_of_a_lock_learns_of_a_death(self):
         lock, told = tocsin.SharedLock(), tocsin.SharedEvent()
         with Child(hold_for_ever, lock, told) as child:
-            self.assertTrue(told.wait(60))
+            self.assertTrue(told.wait(PATIENCE))
             self.assertFalse(lock.acquire(False))
             self.assertFalse(lock.acquire(timeout=0.001))
             self.assertFalse(lock.owner_died)
@@ -243,14 +246,14 @@ class Deaths(unittest.TestCase):
     def test_the_main_thread_learns_of_a_death_in_its_sleep(self):
         lock, told = tocsin.SharedLock(), tocsin.SharedEvent()
         with Child(hold_for_ever, lock, told) as child:
-            self.assertTrue(told.wait(60))
+            self.assertTrue(told.wait(PATIENCE))
 
             def kill():
                 support.wait_until_parked(lock, 1)
                 os.kill(child.process.pid, signal.SIGKILL)
 
             with support.Threads(1, kill) as threads:
-                self.assertTrue(lock.acquire(timeout=60))
+                self.assertTrue(lock.acquire(timeout=PATIENCE))
                 threads.join()
             self.assertTrue(lock.owner_died)
             lock.mark_repaired()
@@ -259,20 +262,20 @@ class Deaths(unittest.TestCase):
     def test_a_lock_that_nobody_has_repaired_is_lost(self):
         lock, told, ended = tocsin.SharedLock(), tocsin.SharedEvent(), tocsin.SharedEvent()
         with Child(hold_for_ever, lock, told) as child:
-            self.assertTrue(told.wait(60))
+            self.assertTrue(told.wait(PATIENCE))
             child.kill()
         with Child(end_without_repair, lock, ended) as child:
-            self.assertTrue(ended.wait(60))
+            self.assertTrue(ended.wait(PATIENCE))
             self.assertRaises(tocsin.LockLost, lock.acquire)
             self.assertRaises(tocsin.LockLost, lock.acquire, False)
-            child.process.join(60)
+            child.process.join(PATIENCE)
             self.assertEqual(child.process.exitcode, 0)
 
     def test_a_thread_that_ends_with_the_lock_has_died(self):
         lock = tocsin.SharedLock()
         with support.Threads(1, lock.acquire) as threads:
             threads.join()
-        self.assertTrue(lock.acquire(timeout=60))
+        self.assertTrue(lock.acquire(timeout=PATIENCE))
         self.assertTrue(lock.owner_died)
         lock.mark_repaired()
         lock.release()
@@ -281,7 +284,7 @@ class Deaths(unittest.TestCase):
 class Threads(unittest.TestCase):
     def test_set_and_clear_release_who_waits(self):
         event = tocsin.SharedEvent()
-        with support.Threads(1, lambda: self.assertTrue(event.wait(60))) as threads:
+        with support.Threads(1, lambda: self.assertTrue(event.wait(PATIENCE))) as threads:
             wait_until_waited_for(event)
             event.set()
             event.clear()
@@ -290,7 +293,7 @@ class Threads(unittest.TestCase):
 
     def test_two_sets_release_two(self):
         auto, done = tocsin.SharedAutoResetEvent(), tocsin.Semaphore(0)
-        with support.Threads(2, lambda: auto.wait(60) and done.release()) as threads:
+        with support.Threads(2, lambda: auto.wait(PATIENCE) and done.release()) as threads:
             support.wait_for(lambda: waiting_slots(auto) == 2)
             auto.set()
             auto.set()
@@ -299,7 +302,7 @@ class Threads(unittest.TestCase):
 
     def test_more_threads_than_slots_wait(self):
         permits, done = tocsin.SharedSemaphore(0), tocsin.Semaphore(0)
-        with support.Threads(40, lambda: permits.acquire(timeout=60) and done.release()) as threads:
+        with support.Threads(40, lambda: permits.acquire(timeout=PATIENCE) and done.release()) as threads:
             support.wait_for(lambda: waiting_slots(permits) == 31)
             permits.release(40)
             threads.join()
@@ -378,7 +381,7 @@ class Sources(unittest.TestCase):
             self.assertIsNone(tocsin.wait_any(*sources, timeout=0.002))
             for index, one in enumerate(shared):
                 give(one)
-                self.assertEqual(tocsin.wait_any(*sources, timeout=60), index + 2)
+                self.assertEqual(tocsin.wait_any(*sources, timeout=PATIENCE), index + 2)
                 self.assertEqual(take(one, 0), index == 0)
                 if index == 0:
                     one.clear()
@@ -389,7 +392,7 @@ class Sources(unittest.TestCase):
         for index, one in enumerate(shared):
             for giver in (lambda: (wait_until_waited_for(one), give(one)), lambda: there.send(b"x")):
                 with support.Threads(1, giver) as threads:
-                    found = tocsin.wait_any(*sources, timeout=60)
+                    found = tocsin.wait_any(*sources, timeout=PATIENCE)
                     threads.join()
                 if found == 1:
                     here.recv(1)
@@ -417,9 +420,34 @@ class Sources(unittest.TestCase):
                 with self.assertRaises(asyncio.CancelledError):
                     await task
                 # If the token had been handed over already, it comes back once the loop has run.
-                self.assertEqual(await tocsin.wait_async(one, timeout=60), 0)
+                self.assertEqual(await tocsin.wait_async(one, timeout=PATIENCE), 0)
 
         asyncio.run(main())
+
+    @unittest.skipUnless(support.FORKS_WITH_THREADS, "ThreadSanitizer: see support.py")
+    def test_the_child_of_a_fork_gives_back_nothing_that_the_parent_was_handed(self):
+        permits, children = tocsin.SharedSemaphore(0), []
+
+        async def main():
+            waiting = asyncio.ensure_future(tocsin.wait_async(permits))
+            await asyncio.sleep(0)
+            permits.release()
+            # The wait has the permit, and its loop does not know yet.
+            ends = _asyncio._bridges[asyncio.get_running_loop()].fileno()
+            self.assertTrue(select.select([ends], [], [], PATIENCE)[0])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads
+                children.append(os.fork())
+            if children[0] == 0:
+                return
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]), 5)
+            self.assertEqual((await waiting, permits.value), (0, 0))
+
+        try:
+            asyncio.run(main())
+        finally:
+            if children and children[0] == 0:
+                os._exit(5)
 
     def test_what_is_refused(self):
         event, lock = tocsin.SharedEvent(), tocsin.SharedLock()
@@ -448,7 +476,7 @@ class Signals(unittest.TestCase):
         """(an object, the process that has it or None)"""
         lock, told = tocsin.SharedLock(), tocsin.SharedEvent()
         with Child(hold_for_ever, lock, told) as child:
-            self.assertTrue(told.wait(60))
+            self.assertTrue(told.wait(PATIENCE))
             yield lock, child
         for kind in KINDS[:3]:
             yield empty(kind), None
@@ -513,7 +541,7 @@ class Signals(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads
             with support.Threads(1, interrupt) as threads:
-                woken = event.wait(60)
+                woken = event.wait(PATIENCE)
                 if os.getpid() != here:
                     os._exit(5 if woken else 6)
                 threads.join()

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and other signals in waits of the main thread; waits at a fork and at the interpreter's end."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import support
 import tocsin
+from support import PATIENCE
 
 ME = threading.get_ident()
 
@@ -42,6 +45,23 @@ def every_blocking_wait():
     yield "WaitSet", lambda: waits.wait(**hour), None
     os.close(reading)
     os.close(writing)
+
+
+@contextlib.contextmanager
+def wakeup_descriptor():
+    """The reading end of a pipe that has the slot of signal.set_wakeup_fd(), and has it again at the end."""
+    reading, writing = os.pipe()
+    for end in (reading, writing):
+        os.set_blocking(end, False)
+    former = signal.set_wakeup_fd(writing)
+    try:
+        yield reading
+        if signal.set_wakeup_fd(writing) != writing:
+            raise AssertionError("the slot was not restored")
+    finally:
+        signal.set_wakeup_fd(former)
+        os.close(reading)
+        os.close(writing)
 
 
 class Signals(unittest.TestCase):
@@ -89,7 +109,7 @@ class Signals(unittest.TestCase):
                 support.wait_for(lambda: len(seen) == number)
 
         with support.Threads(1, kill_myself) as threads:
-            self.assertRaises(KeyboardInterrupt, event.wait, 60)
+            self.assertRaises(KeyboardInterrupt, event.wait, PATIENCE)
             threads.join()
         self.assertEqual(seen, [ME, ME])
 
@@ -99,15 +119,15 @@ class Signals(unittest.TestCase):
 
         def handler(*_):
             inside.set()
-            go_on.wait(60)
+            go_on.wait(PATIENCE)
 
         signal.signal(signal.SIGUSR1, handler)
 
         def interrupt():
             support.wait_until_parked(event, 1)
             os.kill(os.getpid(), signal.SIGUSR1)
-            inside.wait(60)
-            with support.Threads(1, lambda: (event.wait(60), first.append("other"))) as other:
+            inside.wait(PATIENCE)
+            with support.Threads(1, lambda: (event.wait(PATIENCE), first.append("other"))) as other:
                 support.wait_until_parked(event, 2)
                 event.set()  # while the handler runs: the main thread is still first
                 support.wait_until_parked(event, 1)
@@ -118,7 +138,7 @@ class Signals(unittest.TestCase):
                 other.join()
 
         with support.Threads(1, interrupt) as threads:
-            self.assertTrue(event.wait(60))
+            self.assertTrue(event.wait(PATIENCE))
             first.append("main")
             threads.join()
         self.assertEqual(first, ["main", "other"])
@@ -127,7 +147,7 @@ class Signals(unittest.TestCase):
         event = tocsin.Event()
         signal.signal(signal.SIGUSR1, lambda *_: (event.set(), event.clear()))
         with support.signal_once_parked(event) as threads:
-            self.assertTrue(event.wait(60))
+            self.assertTrue(event.wait(PATIENCE))
             threads.join()
         self.assertFalse(event.is_set())
 
@@ -155,8 +175,8 @@ class Signals(unittest.TestCase):
             pass
 
         token, permits = tocsin.AutoResetEvent(), tocsin.Semaphore(0)
-        for one, give, wait, count in ((token, token.set, lambda: token.wait(60), lambda: token.wait(0)),
-                                       (permits, permits.release, lambda: permits.acquire(timeout=60),
+        for one, give, wait, count in ((token, token.set, lambda: token.wait(PATIENCE), lambda: token.wait(0)),
+                                       (permits, permits.release, lambda: permits.acquire(timeout=PATIENCE),
                                         lambda: permits.acquire(False))):
             def handler(*_, give=give):
                 give()
@@ -169,28 +189,55 @@ class Signals(unittest.TestCase):
             self.assertTrue(count())
             self.assertFalse(count())
 
+    def test_a_token_that_comes_when_the_time_has_passed_is_taken_or_left(self):
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        for kind, give in ((tocsin.AutoResetEvent, "set"), (tocsin.Semaphore, "release")):
+            one = kind()
+            if kind is tocsin.Semaphore:
+                one.acquire()
+            for wait in (tocsin.wait_any, tocsin.wait_all):
+                with self.subTest(kind=kind.__name__, wait=wait.__name__):
+                    end = tocsin.monotonic_deadline(0.05)
+
+                    def give_late():
+                        # This thread keeps the interpreter's lock, for which the main thread waits when its time has
+                        # passed. There is no fact that says when it does; too early proves nothing, and fails nothing.
+                        support.wait_for(lambda: tocsin.waiting_on(one) or end.passed())
+                        sys.setswitchinterval(100)
+                        late = time.monotonic() + end.remaining() + 0.02
+                        while time.monotonic() < late:
+                            pass
+                        getattr(one, give)()
+                        sys.setswitchinterval(0.005)
+
+                    with support.Threads(1, give_late) as threads:
+                        found = wait(one, deadline=end)
+                        threads.join()
+                    is_taken = found is not None and found is not False
+                    self.assertEqual(tocsin.wait_any(one, timeout=0) is None, is_taken)
+
     def test_signals_still_reach_the_wakeup_descriptor_of_others(self):
-        reading, writing = os.pipe()
-        os.set_blocking(writing, False)
-        former = signal.set_wakeup_fd(writing)
-        event = tocsin.Event()
-        signal.signal(signal.SIGUSR1, lambda *_: event.set())
-        try:
-            with support.signal_once_parked(event) as threads:
-                self.assertTrue(event.wait(60))
+        event, seen = tocsin.Event(), []
+
+        def handler(*_):
+            seen.append(0)
+            if len(seen) == 2:
+                event.set()
+
+        def interrupt():
+            support.wait_until_parked(event, 1)
+            os.kill(os.getpid(), signal.SIGUSR1)
+            support.wait_for(lambda: seen)  # then the wait is in its second sleep, or in the look before it
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        signal.signal(signal.SIGUSR1, handler)
+        with wakeup_descriptor() as reading:
+            with support.Threads(1, interrupt) as threads:
+                self.assertTrue(event.wait(PATIENCE))
                 threads.join()
-            self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1]))
-            self.assertEqual(signal.set_wakeup_fd(writing), writing)
-        finally:
-            signal.set_wakeup_fd(former)
-            os.close(reading)
-            os.close(writing)
+            self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1] * 2))
 
     def test_a_signal_during_a_handler_that_ends_the_wait_reaches_the_wakeup_descriptor(self):
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        os.set_blocking(writing, False)
-        former = signal.set_wakeup_fd(writing)
         event, calls = tocsin.Event(), []
 
         def handler(*_):
@@ -201,48 +248,70 @@ class Signals(unittest.TestCase):
                 event.set()
 
         signal.signal(signal.SIGUSR1, handler)
-        try:
+        with wakeup_descriptor() as reading:
             with support.signal_once_parked(event) as threads:
-                self.assertTrue(event.wait(60))
+                self.assertTrue(event.wait(PATIENCE))
                 threads.join()
             self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1] * 2))
-        finally:
-            signal.set_wakeup_fd(former)
-            os.close(reading)
-            os.close(writing)
 
     def test_a_handler_that_waits_leaves_the_wakeup_descriptor(self):
-        reading, writing = os.pipe()
-        os.set_blocking(writing, False)
-        former = signal.set_wakeup_fd(writing)
-        calls, inner, outer = [], tocsin.Event(), tocsin.Event()
+        calls, arrived, inner, outer = [], bytearray(), tocsin.Event(), tocsin.Event()
+
+        def has_arrived(number):
+            with contextlib.suppress(BlockingIOError):
+                arrived.extend(os.read(reading, 10))
+            return arrived == bytes([signal.SIGUSR1] * number)
+
+        def interrupt_inner():
+            support.wait_until_parked(inner, 1)
+            os.kill(os.getpid(), signal.SIGUSR1)
+            support.wait_for(lambda: has_arrived(2))  # although neither wait has ended
+            os.kill(os.getpid(), signal.SIGUSR1)
 
         def handler(*_):
             calls.append(0)
             if len(calls) == 1:
-                with support.signal_once_parked(inner) as threads:
-                    calls.append(inner.wait(60))
+                with support.Threads(1, interrupt_inner) as threads:
+                    calls.append(inner.wait(PATIENCE))
                     threads.join()
                 outer.set()
-            else:
+            elif len(calls) == 3:
                 inner.set()
 
         signal.signal(signal.SIGUSR1, handler)
-        try:
+        with wakeup_descriptor() as reading:
             with support.signal_once_parked(outer) as threads:
-                self.assertTrue(outer.wait(60))
+                self.assertTrue(outer.wait(PATIENCE))
                 threads.join()
-            self.assertEqual(calls, [0, 0, True])
-            self.assertEqual(os.read(reading, 10), bytes([signal.SIGUSR1] * 2))
-            self.assertEqual(signal.set_wakeup_fd(writing), writing)
-        finally:
-            signal.set_wakeup_fd(former)
-            os.close(reading)
-            os.close(writing)
+            self.assertEqual(calls, [0, 0, 0, True])
+            support.wait_for(lambda: has_arrived(3))
+
+    @unittest.skipUnless(support.FORKS_WITH_THREADS, "ThreadSanitizer: see support.py")
+    def test_a_signal_of_a_child_leaves_the_parent_alone(self):
+        self.assertFalse(tocsin.Event().wait(0.001))  # long enough for a pipe
+        child = os.fork()
+        if child == 0:
+            calls = []
+
+            def handler(*_):
+                calls.append(0)
+                if len(calls) == 2:
+                    os._exit(5)
+                os.kill(os.getpid(), signal.SIGUSR1)  # its byte stays in the child's pipe
+
+            signal.signal(signal.SIGUSR1, handler)
+            event = tocsin.Event()
+            with support.signal_once_parked(event):
+                event.wait(PATIENCE)
+            os._exit(6)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 5)
+        with wakeup_descriptor() as reading:
+            self.assertFalse(tocsin.Event().wait(0.001))
+            self.assertRaises(BlockingIOError, os.read, reading, 1)
 
     def test_other_threads_sleep_on(self):
         event = tocsin.Event()
-        with support.Threads(1, lambda: self.assertTrue(event.wait(60))) as threads:
+        with support.Threads(1, lambda: self.assertTrue(event.wait(PATIENCE))) as threads:
             support.wait_until_parked(event, 1)
             for _ in range(5):
                 signal.pthread_kill(threads._all[0].ident, signal.SIGUSR1)
@@ -251,7 +320,7 @@ class Signals(unittest.TestCase):
 
 
 def run(code, **more):
-    return subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], timeout=60, capture_output=True,
+    return subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], timeout=PATIENCE, capture_output=True,
                           text=True, **more)
 
 
@@ -287,7 +356,7 @@ class Ends(unittest.TestCase):
                     wait()
             for wait in waits:
                 threading.Thread(target=loop, args=(wait,), daemon=True).start()
-            while len(tocsin.parked_waits()) < len(waits):
+            while len({wait["thread"] for wait in tocsin.parked_waits()}) < len(waits):
                 tocsin.wait_any(tocsin.Event(), timeout=0.001)
             late = Late()
             late.itself = late
@@ -337,8 +406,11 @@ class Ends(unittest.TestCase):
             assert os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1]) == 0
             def fork_here():
                 child = os.fork()
-                if child == 0:
-                    os._exit(3 if not tocsin.Event().wait(0.01) else 4)
+                if child == 0:  # this thread is its main one, which runs its handlers
+                    handled = tocsin.Event()
+                    signal.signal(signal.SIGALRM, lambda *_: handled.set())
+                    signal.setitimer(signal.ITIMER_REAL, 0.01)
+                    os._exit(3 if handled.wait(30) else 4)
                 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
                 event.set()
             thread = threading.Thread(target=fork_here)

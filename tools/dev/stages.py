@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
-from dev import checks, compilers, copies, distributions, needs, old_glibc, packages, python_package
+from dev import checks, compilers, copies, distributions, needs, old_glibc, packages, python_mutants, python_package
 from dev.run import Count, gist, one, quietly, run_script, run_workflow
 from dev.tree import BUILD, JOBS, LAB, ROOT, TOOLS, say
 from dev.wine import Wine
@@ -209,6 +209,8 @@ STAGES = {
                         whole(python_package.preferred), has_cases=False),
     "python": Stage("wheels from the sdist on every CPython from 3.9 to 3.14 that is there, with the standard library's own "
                     "tests; types; trio, uvloop, pytest and Jupyter", whole(python_package.every), when="named", has_cases=False),
+    "python-mutants": seldom("planted defects of the Python package: a test must find each; half an hour",
+                             python_mutants.run),
     "portable": in_ci("the tests of `dev` over the portable futex", workflow("portable")),
     "release": in_ci("the tests of `dev`, optimised and unchecked", workflow("release")),
     "asan": in_ci("the tests of `dev` under AddressSanitizer and UBSan, with the counters of waits", workflow("asan")),
