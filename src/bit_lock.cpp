@@ -45,7 +45,7 @@
 // What happens while the woken thread gets no processor (docs/priorities.md). Let S be that thread, and U another one
 // that sleeps while the lock is free.
 // - U is more urgent than S. Whoever unlocked last has woken U, too (bit_lock-5). This holds if U is among the first
-//   `max_looks` threads of the queue, unless it was the turn of the first of the queue (below).
+//   `max_looks` threads of the queue, unless the first of the queue was due (below).
 // - U is not more urgent. Then what keeps S from a processor would mostly keep U from it, too. If that is not so (S is
 //   stopped, or has used up its group's quota), the next unlock() wakes U, once S has been on its way for `overdue`.
 // A thread is woken instead of an older one only if it is more urgent. A real-time thread always goes first. Any other
@@ -55,7 +55,7 @@
 // Why a thread that was woken for nothing goes to the end: it was the last to go to sleep, so a wake reaches it soon,
 // often on an idle processor. If this thread stayed in front, each unlock() would wake it, and most of these wakes
 // would be for nothing again. This was measured with locks held for 10 us by 4 to 16 threads. When such a thread stayed
-// in front, one thread's turn with the lock took 1.08 to 1.11 times as long as with std::mutex. Now it takes 0.96 to
+// in front, one thread's use of the lock took 1.08 to 1.11 times as long as with std::mutex. Now it takes 0.96 to
 // 1.00 times as long. The price is fairness, which std::mutex does not have either: of 16 threads, one may get a
 // thousandth of its share.
 //

@@ -184,7 +184,7 @@ void operation_base::start_slow(void* memory) {
 void operation_base::start_single(void* memory) noexcept {
     static_assert(sizeof(single) <= detail::wait_core_size && alignof(single) <= alignof(std::max_align_t));
     std::construct_at(&result_, any_result{wait_status::signaled, 0});
-    if (core::multi_wait::take_if_ready(single::source_of(*this))) {
+    if (core::take_if_ready(single::source_of(*this))) {
         core::order::after(single::source_of(*this).object());
         return end_early();
     }

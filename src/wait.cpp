@@ -41,7 +41,6 @@
 #include "core/sync/happens_before.hpp"
 #include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/multi_wait.hpp"
-#include "core/wait/poll_sleep.hpp"
 #include "core/wait/source_list.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/poller/poller.hpp"

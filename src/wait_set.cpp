@@ -62,9 +62,9 @@
 // Checked by: tests/model/wait_set_poll_model_test.cpp, wait_set_timer_model_test.cpp and wait_set_view_model_test.cpp
 // (P12 of docs/proofs.md), tests/unit/wait_set_test.cpp, tests/unit/wait_timer_test.cpp,
 // tests/stress/wait_set_stress_test.cpp. The ready_list has models of its own (P12, too).
+#include "core/lot/relay.hpp"
 #include "core/wait/diagnosed_wait.hpp"
 #include "core/wait/member_table.hpp"
-#include "core/wait/poll_sleep.hpp"
 #include "core/wait/ready_list.hpp"
 #include "core/wait/spinner.hpp"
 #include "platform/poller/poller.hpp"

@@ -38,7 +38,7 @@ struct last_error {
 };
 constinit thread_local last_error last{};
 
-static_assert(std::is_trivially_destructible_v<source>);  // a source_list destroys none
+static_assert(std::is_trivially_destructible_v<source>);  // a source_array destroys none
 
 // Of an object of C++ in the caller's memory.
 template <class T>
@@ -198,7 +198,7 @@ source source_of(const tocsin_source& from) {
     return {};
 }
 
-source_list::source_list(const tocsin_source* from, std::size_t count, const char* call) noexcept {
+source_array::source_array(const tocsin_source* from, std::size_t count, const char* call) noexcept {
     if (object_at<tocsin_source>(from) == nullptr || count == 0) {
         status_ = refuse(call, "there are no sources, or their array is misaligned");
         return;

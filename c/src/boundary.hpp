@@ -165,13 +165,13 @@ source source_of(const tocsin_source& from);
 
 // The C++ sources of an array. Up to 16 of them are inside the object, because a wait for up to 16 sources allocates
 // nothing.
-class source_list {
+class source_array {
 public:
     // Refuses an array that is null or empty, or that has a source that means nothing or can't be waited for. status()
     // then says so.
-    source_list(const tocsin_source* from, std::size_t count, const char* call) noexcept;
-    source_list(const source_list&) = delete;
-    source_list& operator=(const source_list&) = delete;
+    source_array(const tocsin_source* from, std::size_t count, const char* call) noexcept;
+    source_array(const source_array&) = delete;
+    source_array& operator=(const source_array&) = delete;
 
     tocsin_status status() const noexcept { return status_; }
     std::span<const source> all() const noexcept { return {first_, count_}; }

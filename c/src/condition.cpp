@@ -85,7 +85,7 @@ tocsin_status tocsin_condition_wait_any(tocsin_condition* one, const tocsin_lock
                                         tocsin_any_result* result) {
     if (result != nullptr) *result = {SIZE_MAX, 0};
     if (!is_valid(how)) return refuse(__func__, "the limits are not valid");
-    const source_list list(sources, count, __func__);
+    const source_array list(sources, count, __func__);
     if (list.status() != TOCSIN_OK) return list.status();
     return with<condition>(one, [&, call = __func__](condition& changed) {
         const auto wait = [&](auto& held) {

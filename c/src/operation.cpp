@@ -100,7 +100,7 @@ tocsin_status tocsin_operation_init(tocsin_operation* one, const tocsin_source* 
                                     bool all, tocsin_ended function, void* context) {
     if (object_at<tocsin_operation>(one) != nullptr) one->opaque = nullptr;
     if (function == nullptr) return refuse(__func__, "there is no function to call");
-    const source_list list(sources, count, __func__);
+    const source_array list(sources, count, __func__);
     if (list.status() != TOCSIN_OK) return list.status();
     return make_held<operation>(one, __func__, list.all(), all, function, context);
 }

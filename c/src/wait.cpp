@@ -52,7 +52,7 @@ tocsin_status tocsin_wait_any(const tocsin_source* sources, size_t count, const 
                               tocsin_any_result* result) {
     if (result != nullptr) *result = {SIZE_MAX, 0};
     if (!is_valid(how)) return refuse(__func__, "the limits are not valid");
-    const source_list list(sources, count, __func__);
+    const source_array list(sources, count, __func__);
     if (list.status() != TOCSIN_OK) return list.status();
     return guarded(__func__, [&] {
         const tocsin::any_result ended = tocsin::wait_any(limits_of(how), list.all());
@@ -63,7 +63,7 @@ tocsin_status tocsin_wait_any(const tocsin_source* sources, size_t count, const 
 
 tocsin_status tocsin_wait_all(const tocsin_source* sources, size_t count, const tocsin_limits* how) {
     if (!is_valid(how)) return refuse(__func__, "the limits are not valid");
-    const source_list list(sources, count, __func__);
+    const source_array list(sources, count, __func__);
     if (list.status() != TOCSIN_OK) return list.status();
     return guarded(__func__, [&] { return status_of(tocsin::wait_all(limits_of(how), list.all())); });
 }

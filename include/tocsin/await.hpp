@@ -1,53 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coroutines that wait: they co_await the sources that wait_any() and wait_all() accept (wait.hpp), with the same
-// guarantees.
+// guarantees. Bring your own coroutine type, or take that of task.hpp.
 //
-//     task serve(int connection, tocsin::manual_reset_event& shutdown, pool& workers) {
-//         co_await tocsin::async_wait(ready);
-//         const auto [status, index, found] =
-//             co_await tocsin::async_wait_any({.until = 5s}, shutdown, tocsin::readable(connection)).on(workers);
-//         co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
-//     }
+//     co_await tocsin::async_wait(ready);
+//     const auto [status, index, found] =
+//         co_await tocsin::async_wait_any({.until = 5s}, shutdown, tocsin::readable(connection)).on(workers);
+//     co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //
-// Bring your own coroutine type. A wait is stored in the coroutine's frame and allocates nothing, with one exception: a
-// wait for descriptors may have to enlarge a table that all such waits share. On 64-bit systems a wait takes this much
-// of the frame:
-// - A wait for one event without limits takes 168 bytes.
-// - Any other wait takes about 350 bytes, plus 200 for each source. A source that may be a timer or a descriptor adds
-//   720 bytes, once for the wait. (An argument of the type tocsin::source is such a source.) Without such a source,
-//   limits add 220 bytes.
-//
-// Coroutines and threads that wait for the same thing queue together, first in, first out. The lists of parked waits
-// (diagnose.hpp) name a coroutine's wait by the thread in which the coroutine suspended.
-//
-// The guide (docs/guide.md) says where a coroutine resumes and when its executor is called, which background threads
-// the library starts and how they are scheduled, and when a coroutine that waits may be destroyed.
-//
-// A co_await throws std::system_error if it can't start a thread or open the doorbell (fd.hpp), and std::bad_alloc if
-// the table of descriptors can't grow. The library calls now() of your own clocks under a lock: now() must not block or
-// call this library.
-//
-// A wait as part of a type of your own
-//   An object that one of the functions below returns can be a member of your type, if the call of that function
-//   initializes the member directly. An event_awaiter, which awaits one event, can be a base class:
-//
-//     class my_wait : public tocsin::event_awaiter<tocsin::auto_reset_event> {
-//     public:
-//         using event_awaiter::event_awaiter;
-//         void await_resume() noexcept { ++waits; (void)event_awaiter::await_resume(); }
-//     };
-//
-//   Or a co_await operator of your own returns an event_awaiter:
-//
-//     auto my_event::operator co_await() noexcept { return tocsin::event_awaiter(event_); }
-//
-// Restrictions
-//   - In a signal handler, do not set an event for which a coroutine may wait: set() may resume the coroutine there.
-//   - In the child of a fork, a coroutine that was waiting at the fork may only be destroyed. If a thread was ending
-//     its wait at the fork, the child must not even destroy it.
-//   - A notify function (entry_list in source.hpp) returns a wake_list, on which an async_wait_all() may be. Until
-//     the caller has called wake() on this list, it must not make an event, semaphore, latch or barrier of that
-//     async_wait_all() ready. Nor may it call wake() on a list from another source of that async_wait_all().
+// Coroutines and threads that wait for the same thing queue together, first in, first out. The guide (docs/guide.md,
+// Coroutines) says how much of a coroutine's frame a wait takes, where a coroutine resumes and when its executor is
+// called, which threads the library starts, when a coroutine may be destroyed, and what is restricted.
 #pragma once
 
 #include <tocsin/deadline.hpp>
@@ -133,7 +95,13 @@ template <class T>
 concept resumes_coroutines = std::invocable<T&, std::coroutine_handle<>>;
 
 // The awaiter of a wait for one event without limits. Await it once. An executor resumes the coroutine, if
-// `WithExecutor` says so.
+// `WithExecutor` says so. A class of your own can have it as a base:
+//
+//     class my_wait : public tocsin::event_awaiter<tocsin::auto_reset_event> {
+//     public:
+//         using event_awaiter::event_awaiter;
+//         void await_resume() noexcept { ++waits; (void)event_awaiter::await_resume(); }
+//     };
 template <detail::settable_event Event, bool WithExecutor = false>
 class event_awaiter : protected detail::event_awaiter_part<WithExecutor> {
 public:
@@ -214,7 +182,8 @@ private:
     Awaiter& to_;
 };
 
-// The awaiter that the other functions below return. Await it once.
+// The awaiter that the other functions below return. Await it once. It can be a member of your class, if the call of
+// that function initializes the member directly.
 template <class Result, std::size_t N, detail::wait_needs Needs>
 class [[nodiscard]] async_wait_op : detail::pending_base {
 public:
@@ -281,9 +250,12 @@ using refused_op = async_wait_op<Result, 1, wait_needs::objects>;
 }  // namespace detail
 
 // A co_await of what these functions return waits like wait(), wait_any() or wait_all(), and throws what those throw.
+// It also throws std::system_error if it can't start a thread or open the doorbell (fd.hpp), and std::bad_alloc if the
+// table of descriptors, which all such waits share, can't grow. It allocates nothing else.
 // The functions copy the stop token of the limits, and ignore the spin policy: a coroutine never spins. They do not
-// copy a time point of a clock of your own, so do not destroy the time point before the wait has ended. They take no
-// list of sources: span_operation (operation.hpp) does.
+// copy a time point of a clock of your own, so do not destroy the time point before the wait has ended. The library
+// calls now() of your own clocks under a lock: now() must not block or call this library. The functions take no list of
+// sources: span_operation (operation.hpp) does.
 template <class Source>
 auto async_wait(const limits& how, Source&& from) noexcept(detail::become_sources_quietly<Source&>) {
     return detail::make_op<false, wait_status, true, Source>(how, from);

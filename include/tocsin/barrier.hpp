@@ -74,7 +74,7 @@ public:
     // What arrive() returns. It refers to the barrier.
     class arrival_token {
     public:
-        static constexpr bool is_polled = false;  // no descriptor: await.hpp
+        static constexpr bool is_polled = false;  // detail/pending.hpp
 
         arrival_token(arrival_token&& from) noexcept : ended_(std::exchange(from.ended_, nullptr)) {}
         arrival_token& operator=(arrival_token&& from) noexcept {

@@ -52,7 +52,7 @@ TOCSIN_API void note_freed(const void* word, unsigned bit) noexcept;
 // requirements Lockable and TimedLockable. `Word` is an unsigned integer of 1, 2, 4 or 8 bytes.
 // - Make handles where you use them, which costs nothing if the bit is a constant. A handle kept beside its word lies
 //   in the cache line that the threads compete for. Each lock() then first fetches the handle. With two threads, this
-//   made a turn up to twice as long (Intel Xeon).
+//   made a use of the lock up to twice as long (Intel Xeon).
 // - Not recursive.
 // - Not fair, as std::mutex is not: a thread that arrives while the lock is free may take it before a thread that was
 //   just woken. The woken thread then goes to the end of the queue.

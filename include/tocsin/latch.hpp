@@ -45,7 +45,7 @@ namespace tocsin {
 
 class latch {
 public:
-    static constexpr bool is_polled = false;  // no descriptor: await.hpp
+    static constexpr bool is_polled = false;  // detail/pending.hpp
 
     // The greatest number that a latch counts down from.
     static constexpr std::ptrdiff_t(max)() noexcept { return detail::max_arrivals; }

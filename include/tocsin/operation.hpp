@@ -67,7 +67,8 @@
 //   - In a signal handler, do not set an event for which an operation may wait: set() may call the function there.
 //   - In the child of a fork, an operation that was waiting at the fork may only be destroyed. If a thread was ending
 //     its wait at the fork, the child must not even destroy it.
-//   - What await.hpp says of wake lists in notify functions is true of an all_operation() as well.
+//   - What the guide says of wake lists in notify functions (docs/guide.md, What a waiting coroutine restricts) is true
+//     of an all_operation() as well.
 #pragma once
 
 #include <tocsin/deadline.hpp>

@@ -104,7 +104,7 @@ inline const lot_source& semaphore_source(queue_order order = queue_order::arriv
 // release adds permits to the count, it is also visible to every thread that takes a permit from the count afterwards.
 //
 // Contention: once threads are queued, each permit goes to the oldest of them, even if a running thread could take it
-// at once. Each such turn costs a switch of threads. So a thread may yield up to eight times before it queues. It does
+// at once. Each such use costs a switch of threads. So a thread may yield up to eight times before it queues. It does
 // so if threads that were queued have released their permits within a few microseconds. This is true of acquire(),
 // try_acquire_for() and try_acquire_until(), not of wait_any(). If a permit becomes free meanwhile, the thread takes it
 // and does not queue. While a thread spins or yields, other threads may pass it. For exact order of arrival, pass
@@ -128,7 +128,7 @@ class counting_semaphore {
                   "tocsin: a semaphore counts to 1,073,741,823 at most");
 
 public:
-    static constexpr bool is_polled = false;  // no descriptor: await.hpp
+    static constexpr bool is_polled = false;  // detail/pending.hpp
 
     // The greatest count: LeastMaxValue.
     static constexpr std::ptrdiff_t(max)() noexcept { return LeastMaxValue; }

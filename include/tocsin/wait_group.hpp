@@ -51,7 +51,7 @@ namespace tocsin {
 
 class wait_group {
 public:
-    static constexpr bool is_polled = false;  // no descriptor: await.hpp
+    static constexpr bool is_polled = false;  // detail/pending.hpp
 
     // The greatest count.
     static constexpr std::ptrdiff_t(max)() noexcept { return detail::max_arrivals; }

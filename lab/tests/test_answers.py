@@ -6,7 +6,7 @@ import unittest
 from tests.made_by_hand import read_contestants, result, rounds_of
 from tocsin_lab.analyse.summary import summarise
 from tocsin_lab.present import published_figures as published
-from tocsin_lab.present.answers import answer, answer_all
+from tocsin_lab.analyse.answers import answer, answer_all
 from tocsin_lab.records import Parameters
 from tocsin_lab.scenarios import KNOWN, Loss, Question, questions, reason_for
 

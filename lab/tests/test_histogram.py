@@ -3,7 +3,7 @@
 
 import unittest
 
-from tocsin_lab.analyse.histogram import bucket_bounds, merge, quantile
+from tocsin_lab.analyse.statistics import bucket_bounds, merge, quantile
 from tocsin_lab.records import Distribution
 
 SUB_BITS = 8

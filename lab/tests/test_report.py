@@ -26,7 +26,7 @@ if all(importlib.util.find_spec(name) for name in NEEDED):
 
     from tocsin_lab.commands import measure
     from tocsin_lab.analyse import summary
-    from tocsin_lab.present import losses, report, tables
+    from tocsin_lab.present import report, sections, tables
     from tocsin_lab.present.context import Context
 else:
     raise unittest.SkipTest(f"needs {', '.join(NEEDED)}, which ./dev lab installs")
@@ -124,8 +124,8 @@ class ReportTest(unittest.TestCase):
             Reason("It is narrow.", ("time",), contestant="narrow"),
         )
         with mock.patch.object(scenarios, "KNOWN", {"sprint": Knowledge(targets=targets, reasons=reasons)}):
-            (row,) = losses.targets(Context(made))
-            (loss,) = losses.losses(Context(made))
+            (row,) = sections.targets(Context(made))
+            (loss,) = sections.losses(Context(made))
         self.assertEqual((row.reason, loss.reason), ("It is narrow.", "tocsin is wide."))
 
     def test_names_the_system_that_it_was_measured_on(self) -> None:

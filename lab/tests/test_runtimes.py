@@ -5,7 +5,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from tocsin_lab.analyse.histogram import bucket_bounds, quantile
+from tocsin_lab.analyse.statistics import bucket_bounds, quantile
 from tocsin_lab.measure.workers import Catalogue
 from tocsin_lab.parsing import parse
 from tocsin_lab.records import Description, Distribution

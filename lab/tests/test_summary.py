@@ -8,8 +8,7 @@ from tests.made_by_hand import read_samples, result, rounds_of, sample
 from tocsin_lab import scenarios
 from tocsin_lab.analyse.figures import figure_of
 from tocsin_lab.analyse.summary import summarise, undecided
-from tocsin_lab.analyse.targets import Outcome
-from tocsin_lab.analyse.verdict import Verdict
+from tocsin_lab.analyse.verdict import Outcome, Verdict
 from tocsin_lab.records import Parameters
 from tocsin_lab.scenarios import ABSOLUTE, BEST_PEER, FLOOR, Knowledge, Target
 

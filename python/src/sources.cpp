@@ -19,7 +19,7 @@ struct ready_object {
 };
 
 // The sources of one call. It has no destructor, because a thread may end in the wait (blocking.cpp).
-struct source_list {
+struct read_sources {
     source* all;
     PyObject** kept;
     std::size_t count;
@@ -56,7 +56,7 @@ struct source_list {
 };
 
 // The first look, which never sleeps. Returns false with an exception set.
-bool look(const source_list& list, bool all, outcome& end) {
+bool look(const read_sources& list, bool all, outcome& end) {
     any_result found{wait_status::timed_out};
     const deadline now(std::chrono::nanoseconds(0));
     const caught error = catching([&] {
@@ -98,7 +98,7 @@ bool wait_for(PyObject* module, const char* function, PyObject* const* given, Py
     }
     deadline until = deadline::never();
     if (!read_limits(limits[0], limits[1], state.deadline, until)) return false;
-    source_list list;
+    read_sources list;
     bool done = list.read(state, given, positional) && look(list, all, end);
     if (done && end.how != ending::ready && until.which() != deadline::clock::passed) {
         end = block_on(list.all, list.count, all, until);

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tocsin_lab.analyse.histogram import quantile
-from tocsin_lab.analyse.statistics import Estimate, estimate
+from tocsin_lab.analyse.statistics import Estimate, estimate, quantile
 from tocsin_lab.records import Column, Contestant, Key, Sample
 
 QUANTILES = {"median": 0.5, "p99": 0.99, "most": 1.0}

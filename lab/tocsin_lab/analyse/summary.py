@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from tocsin_lab.analyse.figures import ByRound, Collected, Figure, best_peer, collect
 from tocsin_lab.analyse.statistics import Estimate, estimate, paired_ratio
-from tocsin_lab.analyse.targets import TargetResult, results_for
-from tocsin_lab.analyse.verdict import Verdict, judge
+from tocsin_lab.analyse.verdict import TargetResult, Verdict, judge, results_for
 from tocsin_lab.records import Column, Contestant, Failure, Key, Parameters, Result, Sample, Scenario
 
 

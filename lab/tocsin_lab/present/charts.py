@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tocsin_lab.analyse.histogram import merge, quantile
-from tocsin_lab.analyse.statistics import Estimate
+from tocsin_lab.analyse.answers import Answer
+from tocsin_lab.analyse.statistics import Estimate, merge, quantile
 from tocsin_lab.analyse.summary import CaseSummary
 from tocsin_lab.parsing import as_json
-from tocsin_lab.present.answers import Answer
 from tocsin_lab.present.published_figures import RECORDS
 from tocsin_lab.present.numerals import quantity, quantity_with_interval
 from tocsin_lab.records import Column, Distribution, Parameters, in_words

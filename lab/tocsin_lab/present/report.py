@@ -14,21 +14,19 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tocsin_lab.analyse.answers import answer_all
 from tocsin_lab.analyse.summary import tally
-from tocsin_lab.analyse.targets import Outcome
+from tocsin_lab.analyse.verdict import Outcome
 from tocsin_lab.errors import LabError, complain
 from tocsin_lab.files import reason_of, write_whole
 from tocsin_lab.parsing import as_json
-from tocsin_lab.present.answers import answer_all
-from tocsin_lab.present.cards import cards
+from tocsin_lab.present.cards import cards, findings
 from tocsin_lab.present.charts import SHARES
 from tocsin_lab.present.circumstances import groups, history, quiet, toolchains
 from tocsin_lab.present.context import Context
-from tocsin_lab.present.findings import findings
-from tocsin_lab.present.losses import by_reason, losses, targets
+from tocsin_lab.present.sections import by_reason, losses, sections, targets
 from tocsin_lab.present.numerals import UNITS
 from tocsin_lab.present.predictions import predictions
-from tocsin_lab.present.sections import sections
 from tocsin_lab.records import Result, in_words
 
 try:

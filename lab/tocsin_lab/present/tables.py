@@ -13,8 +13,7 @@ from rich.text import Text
 
 from tocsin_lab.analyse.figures import Figure
 from tocsin_lab.analyse.summary import CaseSummary, Judgement, measured_columns, summarise, tally
-from tocsin_lab.analyse.targets import Outcome, TargetResult
-from tocsin_lab.analyse.verdict import Verdict
+from tocsin_lab.analyse.verdict import Outcome, TargetResult, Verdict
 from tocsin_lab.present.numerals import interval, quantity, ratio, three_figures
 from tocsin_lab.present.quotes import WIDEST, rows_of
 from tocsin_lab.records import Contestant, Result

@@ -36,6 +36,7 @@
 //
 // Checked by: tests/model/lot_model_test.cpp and event_model_test.cpp (P6 of docs/proofs.md),
 // tests/internal/lot_test.cpp, tests/unit/await_test.cpp (relay-3), proofs/promela/event_lot.pml and group_commit.pml.
+// The sleep in a poll: tests/model/many_model_test.cpp (polling_model), tests/model/wait_set_poll_model_test.cpp.
 #include "core/lot/relay.hpp"
 
 #include "core/lot/resume_queue.hpp"
@@ -225,6 +226,28 @@ claim sleep(waiter& self, const deadline& until, sleep_report* report) noexcept 
 
 claim sleep(waiter& self, const detail::wait_options& options, sleep_report* report) noexcept {
     return self.stoppable(options, [&]() noexcept { return sleep(self, options.until, report); });
+}
+
+claim poll_sleep::sleep(waiter& self, const detail::wait_options& options) noexcept {
+    return self.stoppable(options, [&]() noexcept { return sleep_until(self, options.until); });
+}
+
+claim poll_sleep::sleep_until(waiter& self, const deadline& until) noexcept {
+    bool is_released = !self.enter_polling(bell()) || self.is_released();
+    while (!is_released) {
+        found_ = poll(until);
+        if (found_.ended()) {
+            const bool ready = found_.ready != 0;
+            if (!ready) TOCSIN_PROBE(timeout, &self);
+            const claim reason = ready ? claim::signaled : claim::timed_out;
+            if (self.try_claim(reason, ready ? ready_source() : 0)) return reason;
+            // Another thread has claimed the wait, and releases it now or soon.
+            self.sleep_until_released(deadline::never());
+        }
+        is_released = self.is_released();
+    }
+    found_ = {};
+    return finish(self);
 }
 
 void release_in_turn(wait_node& first) noexcept {

@@ -85,7 +85,7 @@ public:
     // A thread sleeps by core::sleep() (relay.hpp), which calls this. Sleeps until released and returns true, or until
     // the deadline and returns false. A timeout here claims nothing.
     bool sleep_until_released(const deadline& until, sleep_report* report = nullptr) noexcept;
-    // For a thread that sleeps in the poller (core/wait/poll_sleep.hpp): the release rings this bell from now on.
+    // For a thread that sleeps in the poller (poll_sleep in relay.hpp): the release rings this bell from now on.
     // Returns false if the waiter has already been released.
     bool enter_polling(platform::doorbell_id bell) noexcept;
     // Called by core::finish() after a release: the first of the nodes that the thread was given to release, or null.

@@ -135,17 +135,6 @@ void multi_wait::make_node(std::uint32_t i) noexcept {
     buckets_[bucket_count_++] = static_cast<std::uint16_t>(key_hash(key).index);
 }
 
-bool multi_wait::take_if_ready(const source& from) noexcept {
-    switch (from.what()) {
-        case source::kind::lot:
-            return detail::may_be_ready(from.lot(), from.object()) && from.lot().try_take(from.object());
-        case source::kind::custom: return from.custom().try_take(from.object());
-        case source::kind::timer: return from.when().has_passed();
-        case source::kind::descriptor: break;
-    }
-    return false;
-}
-
 multi_wait::progress multi_wait::enlist() noexcept {
     const wait_origin origin = self.is_coroutine() ? wait_origin::of_suspension() : wait_origin::here();
     while (enlisted_ != sources_.size() && !self.is_claimed()) {

@@ -44,9 +44,6 @@ public:
                resumable* then = nullptr) noexcept;
 
     static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-    // Takes the source if it is ready, and returns whether it was. Never takes a descriptor: the functions of
-    // source_list.hpp poll descriptors.
-    static bool take_if_ready(const source& from) noexcept;
 
     progress enlist() noexcept;
     // Must be called before the wait returns, however it ended. Afterwards no other thread knows of the wait.

@@ -207,6 +207,17 @@ void descriptors::check(int error, std::size_t culprit) const {
     detail::throw_or_die(std::system_error(error, platform::error_category(), message));
 }
 
+bool take_if_ready(const source& from) noexcept {
+    switch (from.what()) {
+        case source::kind::lot:
+            return detail::may_be_ready(from.lot(), from.object()) && from.lot().try_take(from.object());
+        case source::kind::custom: return from.custom().try_take(from.object());
+        case source::kind::timer: return from.when().has_passed();
+        case source::kind::descriptor: break;
+    }
+    return false;
+}
+
 found_source take_first_ready(std::span<const source> sources, descriptors* polled, std::uint32_t begin) {
     bool looked = false;
     std::size_t entry = polled == nullptr ? 0 : descriptors::count(sources.first(begin));
@@ -214,7 +225,7 @@ found_source take_first_ready(std::span<const source> sources, descriptors* poll
     for (std::uint32_t looks = 0, i = begin; looks != count; ++looks, ++i) {
         if (i == count) i = 0, entry = 0;
         if (sources[i].what() != source::kind::descriptor) {
-            if (multi_wait::take_if_ready(sources[i])) return {i};
+            if (take_if_ready(sources[i])) return {i};
             continue;
         }
         if (polled == nullptr) continue;

@@ -99,6 +99,8 @@ private:
     platform::doorbell_id bell_ = platform::no_doorbell;
 };
 
+// Takes the source if it is ready, and returns whether it was. Never takes a descriptor, which only a poll finds ready.
+bool take_if_ready(const source& from) noexcept;
 // The first look of every wait: takes the first ready source, in the order of the list. Without `polled`, it passes
 // over descriptors. With `polled`, it polls all descriptors at once, but only if no source in front of the first
 // descriptor is ready. That poll may throw. The order may begin with another source than the first. The sources before

@@ -2,7 +2,7 @@
 // What a wait tries before it sleeps, learned per address.
 //
 // Addresses with the same hash form a class. (If different addresses share a class, guesses become worse, but no result
-// becomes wrong.) Each class has a history, which is one word (look_history.hpp: the policy). A wait takes these steps:
+// becomes wrong.) Each class has a history, which is one word (spin_history.hpp: the policy). A wait takes these steps:
 //   1. A wait for permits yields if permits are held for a moment only (semaphore_credit.hpp).
 //   2. It looks, if the history says so and it has not yielded: a short look.
 //   3. It queues. (A wait for a lock queues only after step 5, because a lock is not handed over to a queued thread.)
@@ -29,13 +29,13 @@
 //
 // The constants were measured: docs/decisions/0005-spin.md, docs/decisions/0056-bursts-of-looks.md.
 //
-// Checked by: tests/unit/spin_test.cpp; the policy by tests/internal/look_history_test.cpp.
+// Checked by: tests/unit/spin_test.cpp; the policy by tests/internal/spin_history_test.cpp.
 #include "core/wait/spinner.hpp"
 
 #include "core/lot/key_hash.hpp"
 #include "core/lot/relay.hpp"
 #include "core/sync/counters.hpp"
-#include "core/wait/debugger_layout.hpp"
+#include "core/wait/debugger_layout.hpp"  // so every program that waits has the symbol
 #include "core/wait/semaphore_credit.hpp"
 #include "platform/shared_table/thread_slots.hpp"
 #include "platform/system/system.hpp"
@@ -60,10 +60,10 @@ std::size_t class_of(const wait_key& key) noexcept { return key_hash(key).index 
 // All runs of a model must be the same. So nothing is learned there, and no time passes. Under the adaptive policy, no
 // thread looks. A thread yields only before it queues for permits, and there it always does.
 struct no_history {
-    static look_history::advice begin_wait() noexcept { return {}; }
-    static void end_look(const look_history::advice&, bool, std::int64_t) noexcept {}
+    static spin_history::advice begin_wait() noexcept { return {}; }
+    static void end_look(const spin_history::advice&, bool, std::int64_t) noexcept {}
     static void end_yields(bool, bool) noexcept {}
-    static void end_early(const look_history::advice&) noexcept {}
+    static void end_early(const spin_history::advice&) noexcept {}
     static void assume_wake() noexcept {}
     static void note_wake(std::int64_t) noexcept {}
     static void note_sleep(std::int64_t) noexcept {}
@@ -80,11 +80,11 @@ struct always {
 };
 constinit always permit_uses[classes]{};
 #else
-look_history read(const detail::atomic<std::uint64_t>& slot) noexcept {
-    return look_history::unpacked(slot.load(std::memory_order_relaxed));  // no order: a guess
+spin_history read(const detail::atomic<std::uint64_t>& slot) noexcept {
+    return spin_history::unpacked(slot.load(std::memory_order_relaxed));  // no order: a guess
 }
 
-void write(detail::atomic<std::uint64_t>& slot, const look_history& now) noexcept {
+void write(detail::atomic<std::uint64_t>& slot, const spin_history& now) noexcept {
     const std::uint64_t packed = now.packed();
     // No order: a guess. The word is written only if it changes, so that many waiters can share its cache line.
     if (slot.load(std::memory_order_relaxed) != packed) slot.store(packed, std::memory_order_relaxed);
@@ -110,11 +110,6 @@ void learn(detail::atomic<std::uint64_t>& slot, Learn from) noexcept {
     write(slot, known);
 }
 
-#if defined(__GNUC__) && !defined(TOCSIN_MODEL)
-// Every program that waits contains this file, and so contains the symbol that a debugger looks for.
-[[gnu::used]] const void* const links_debugger_layout = &tocsin_debugger_layout;
-#endif
-
 constinit detail::atomic<spin_policy> policy_of_process{spin_policy::adaptive()};
 
 }  // namespace
@@ -139,7 +134,7 @@ wait_key learned_for(const wait_key& key, detail::event_use use) noexcept {
 }
 
 #if !defined(TOCSIN_MODEL)
-look_history history_of(const wait_key& key) noexcept { return read(histories[class_of(key)]); }
+spin_history history_of(const wait_key& key) noexcept { return read(histories[class_of(key)]); }
 #endif
 
 spinner::spinner(const wait_key& key, const detail::wait_options& options, bool measures) noexcept
@@ -153,15 +148,15 @@ spinner::spinner(const wait_key& key, const detail::wait_options& options, bool 
     advise(measures);
     advice_.look = may_look ? std::min(advice_.look, longest_) : 0;
     advice_.measures &= may_look;
-    yields_left_ = advice_.yields ? look_history::max_yields : 0;
+    yields_left_ = advice_.yields ? spin_history::max_yields : 0;
 }
 
 void spinner::advise(bool measures) noexcept {
 #if !defined(TOCSIN_MODEL)
     const std::uint64_t packed = history_.load(std::memory_order_relaxed);  // no order: a guess
-    is_steady_ = look_history::is_steady(packed);
+    is_steady_ = spin_history::is_steady(packed);
     if (is_steady_) {
-        advice_ = look_history::steady_advice(packed);
+        advice_ = spin_history::steady_advice(packed);
         return;
     }
 #endif

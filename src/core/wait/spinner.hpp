@@ -4,7 +4,7 @@
 
 #include "core/lot/wait_node.hpp"
 #include "core/lot/waiter.hpp"
-#include "core/wait/look_history.hpp"
+#include "core/wait/spin_history.hpp"
 
 #include <tocsin/detail/event_use.hpp>
 #include <tocsin/detail/wait_options.hpp>
@@ -20,7 +20,7 @@ namespace tocsin::core {
 wait_key learned_for(const wait_key& key, detail::event_use use) noexcept;
 
 // What waits for this address have learned. For tests.
-look_history history_of(const wait_key& key) noexcept;
+spin_history history_of(const wait_key& key) noexcept;
 
 // One wait's attempt to end without sleeping. It has two parts: before the thread is queued, and after.
 class spinner {
@@ -34,14 +34,14 @@ public:
     // Called before the thread is queued. If spinning has paid off for the address, calls `ready()` again and again,
     // for a few microseconds at most. Returns true as soon as `ready()` does. The thread is not queued yet. So if an
     // event is set and reset again between two looks, the wait does not end. If the wait is one of a burst
-    // (look_history.hpp), leaves the look to while_parked(): other threads must not find a thread unqueued for so long.
+    // (spin_history.hpp), leaves the look to while_parked(): other threads must not find a thread unqueued for so long.
     // Also leaves it to while_parked() if yield_before_parking() has yielded (semaphore.cpp says why). If `only_short`,
     // the caller does not look again once it is queued. Then this look is short.
     template <class Ready>
     bool before_parking(Ready ready, bool only_short = false) noexcept {
         if (advice_.look == 0 || yields_early_ || (advice_.is_long && !only_short)) return false;
         has_looked_ = true;
-        advice_.look = std::min(advice_.look, look_history::short_look);
+        advice_.look = std::min(advice_.look, spin_history::short_look);
         return learn_look(look_for(advice_.look, ready));
     }
 
@@ -116,7 +116,7 @@ private:
     const detail::wait_options& options_;
     const std::size_t class_;  // of the address
     detail::atomic<std::uint64_t>& history_;
-    look_history::advice advice_;
+    spin_history::advice advice_;
     std::int64_t longest_ = 0;
     std::int64_t spin_until_ = 0;
     unsigned yields_left_ = 0;

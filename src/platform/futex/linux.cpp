@@ -23,26 +23,16 @@
 namespace tocsin::platform {
 namespace {
 
-#if defined(SYS_futex)
-constexpr long older = SYS_futex;
-#else
-constexpr long older = SYS_futex_time64;
-#endif
-#if defined(SYS_futex_time64)
-constexpr long newer = SYS_futex_time64;
-#else
-constexpr long newer = SYS_futex;
-#endif
-
 sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadline& until) noexcept {
     const bool on_system_clock = until.which() == deadline::clock::system;
     const int operation = FUTEX_WAIT_BITSET_PRIVATE | (on_system_clock ? FUTEX_CLOCK_REALTIME : 0);
     bool cut = false;
-    const long result = timed_call<older, newer>(until.nanoseconds(), [&]<class Time>(long call, Time end) {
-        cut = !fits<Time>(until.nanoseconds());
-        return ::syscall(call, &word, operation, expected, until.is_never() ? nullptr : &end, nullptr,
-                         FUTEX_BITSET_MATCH_ANY);
-    });
+    const long result =
+        timed_call<older_futex, newer_futex>(until.nanoseconds(), [&]<class Time>(long call, Time end) {
+            cut = !fits<Time>(until.nanoseconds());
+            return ::syscall(call, &word, operation, expected, until.is_never() ? nullptr : &end, nullptr,
+                             FUTEX_BITSET_MATCH_ANY);
+        });
     if (result != -1) return sleep_result::returned;
     if (errno == EAGAIN) return sleep_result::differed;
     return errno == ETIMEDOUT && !cut ? sleep_result::timed_out : sleep_result::returned;
@@ -50,7 +40,7 @@ sleep_result sleep(const futex_word& word, std::uint32_t expected, const deadlin
 
 void wake(const void* word, int max) noexcept {
     const errno_guard guard;
-    (void)timed_call<older, newer>(0, [=](long call, const auto&) {
+    (void)timed_call<older_futex, newer_futex>(0, [=](long call, const auto&) {
         return ::syscall(call, word, FUTEX_WAKE_PRIVATE, max, nullptr, nullptr, 0);
     });
 }

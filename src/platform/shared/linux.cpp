@@ -38,16 +38,6 @@
 namespace tocsin::platform {
 namespace {
 
-#if defined(SYS_futex)
-constexpr long older_futex = SYS_futex;
-#else
-constexpr long older_futex = SYS_futex_time64;
-#endif
-#if defined(SYS_futex_time64)
-constexpr long newer_futex = SYS_futex_time64;
-#else
-constexpr long newer_futex = SYS_futex;
-#endif
 constexpr long call_futex_waitv = 449;  // the same number on every architecture
 
 // The kernel's own types, which older headers lack.

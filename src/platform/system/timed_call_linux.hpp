@@ -17,7 +17,20 @@
 #include <cstdint>
 #include <ctime>
 
+#include <sys/syscall.h>
+
 namespace tocsin::platform {
+
+#if defined(SYS_futex)
+inline constexpr long older_futex = SYS_futex;
+#else
+inline constexpr long older_futex = SYS_futex_time64;
+#endif
+#if defined(SYS_futex_time64)
+inline constexpr long newer_futex = SYS_futex_time64;
+#else
+inline constexpr long newer_futex = SYS_futex;
+#endif
 
 struct time_of_longs {
     long tv_sec;

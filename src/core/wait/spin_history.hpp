@@ -35,7 +35,7 @@
 //
 // An early release earns the credit for one short look, if there is none. So it costs at most that look.
 //
-// Checked by: tests/internal/look_history_test.cpp, with threads and a machine that the test makes up.
+// Checked by: tests/internal/spin_history_test.cpp, with threads and a machine that the test makes up.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@
 
 namespace tocsin::core {
 
-class look_history {
+class spin_history {
 public:
     static constexpr std::int64_t short_look = 4'000;  // nanoseconds, as all times here
     static constexpr std::int64_t max_look = 100'000;  // of a long look
@@ -167,9 +167,9 @@ public:
                                    std::uint64_t{waits_} << 32 | std::uint64_t{wake_} << 48;
         return word ^ fresh;
     }
-    static look_history unpacked(std::uint64_t from) noexcept {
+    static spin_history unpacked(std::uint64_t from) noexcept {
         const std::uint64_t word = from ^ fresh;
-        look_history made;
+        spin_history made;
         made.look_ = word & 15;
         made.yield_ = word >> 4 & 15;
         made.look_probe_ = word >> 8 & 15;

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The questions that people ask, and which contestant answers each best in a result."""
+"""The questions that people ask, which contestant answers each best in a result, and where tocsin is among them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from tocsin_lab.analyse.figures import Figure
 from tocsin_lab.analyse.summary import CaseSummary
@@ -13,6 +14,14 @@ from tocsin_lab.records import Column, Contestant, Key
 from tocsin_lab.scenarios import Question, questions
 
 RANKED = ("ours", "peer")  # the other roles are shown alongside them and answer nothing
+
+
+class Standing(Enum):
+    AHEAD = "ahead"
+    LEVEL = "level"  # with the first, or alone in the question
+    OPEN = "open"  # a loss of more than a quarter is not excluded
+    BEHIND = "behind"
+    ABSENT = "absent"
 
 
 @dataclass(frozen=True)
@@ -74,3 +83,21 @@ def level_with_first(case: CaseSummary, key: Key, ranking: tuple[str, ...]) -> t
         for name in ranking
         if name == ranking[0] or judge(case.figures[name][key].by_round, best) is not Verdict.LOSS
     )
+
+
+def standing(one: Answer, ours: str) -> Standing:
+    if ours not in one.ranking:
+        return Standing.ABSENT
+    if ours not in one.level:
+        return Standing.BEHIND
+    if one.level == (ours,) and len(one.ranking) > 1:
+        return Standing.AHEAD
+    mine = one.figure(ours).by_round
+    others = [judge(mine, one.figure(name).by_round) for name in one.level if name != ours]
+    return Standing.OPEN if Verdict.OPEN in others else Standing.LEVEL
+
+
+def times(one: Answer, slower: str, faster: str) -> float | None:
+    """None: the faster one takes nothing, so no number says how much more the other takes."""
+    least = one.figure(faster).value.median
+    return one.figure(slower).value.median / least if least else None

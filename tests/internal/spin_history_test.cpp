@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy of looking before sleeping (core/wait/look_history.hpp), on machines that the test makes up: it has the
+// The policy of looking before sleeping (core/wait/spin_history.hpp), on machines that the test makes up: it has the
 // clock, and it decides who runs when. So every run is the same, and machines unlike this one can be tried.
-#include "core/wait/look_history.hpp"
+#include "core/wait/spin_history.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-using tocsin::core::look_history;
+using tocsin::core::spin_history;
 using nanoseconds = std::int64_t;
 
 struct machine {
@@ -30,7 +30,7 @@ public:
 
     // A wait begins at `now`; what it waits for comes at `comes`. Returns when the thread runs again.
     nanoseconds wait(nanoseconds now, nanoseconds comes, const machine& on) {
-        auto known = look_history::unpacked(packed_);
+        auto known = spin_history::unpacked(packed_);
         const auto advice = known.begin_wait();
         longest_ = std::max(longest_, advice.look);
         ++count_;
@@ -69,7 +69,7 @@ public:
     nanoseconds looked_in_vain() const { return looked_in_vain_; }
     int slept() const { return slept_; }
     int count() const { return count_; }
-    look_history history() const { return look_history::unpacked(packed_); }
+    spin_history history() const { return spin_history::unpacked(packed_); }
     void forget_counts() { cpu_ = looked_in_vain_ = 0, slept_ = count_ = 0; }
 
 private:
@@ -126,10 +126,10 @@ private:
     bool first_runs_next_ = true;
 };
 
-class LookHistory : public testing::TestWithParam<machine> {};
+class SpinHistory : public testing::TestWithParam<machine> {};
 
 // Cores that wake in 2 us, and cores that take 50; threads whose cores differ.
-INSTANTIATE_TEST_SUITE_P(On, LookHistory,
+INSTANTIATE_TEST_SUITE_P(On, SpinHistory,
                          testing::Values(machine{.wake = 2'000}, machine{.wake = 5'000},
                                          machine{.wake = 10'000}, machine{.wake = 20'000},
                                          machine{.wake = 30'000}, machine{.wake = 45'000},
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(On, LookHistory,
                                          machine{.wake = 20'000, .other_wake = 35'000},
                                          machine{.wake = 35'000, .other_wake = 20'000}));
 
-TEST_P(LookHistory, TwoThreadsThatBothSleepSoonBothLook) {
+TEST_P(SpinHistory, TwoThreadsThatBothSleepSoonBothLook) {
     pair_of_threads both(GetParam());
     both.begin_asleep();
     const nanoseconds begin = both.now();
@@ -147,7 +147,7 @@ TEST_P(LookHistory, TwoThreadsThatBothSleepSoonBothLook) {
     EXPECT_LE(both.trip(1'000), 2 * GetParam().answer + 100);
 }
 
-TEST_P(LookHistory, TwoThreadsLookAgainSoonAfterEachDisturbance) {
+TEST_P(SpinHistory, TwoThreadsLookAgainSoonAfterEachDisturbance) {
     pair_of_threads both(GetParam());
     both.begin_asleep();
     both.trip(10'000);
@@ -161,24 +161,24 @@ TEST_P(LookHistory, TwoThreadsLookAgainSoonAfterEachDisturbance) {
     }
 }
 
-TEST_P(LookHistory, NeverLooksLongerThanItsBound) {
+TEST_P(SpinHistory, NeverLooksLongerThanItsBound) {
     pair_of_threads both(GetParam());
     both.begin_asleep();
     both.trip(100'000);
     const nanoseconds slower = std::max(GetParam().wake, GetParam().other_wake);
-    const nanoseconds bound = std::min(look_history::max_look, look_history::wake_multiple * slower);
-    EXPECT_LE(both.first().longest(), std::max(bound, look_history::short_look));
-    EXPECT_LE(both.second().longest(), std::max(bound, look_history::short_look));
+    const nanoseconds bound = std::min(spin_history::max_look, spin_history::wake_multiple * slower);
+    EXPECT_LE(both.first().longest(), std::max(bound, spin_history::short_look));
+    EXPECT_LE(both.second().longest(), std::max(bound, spin_history::short_look));
 }
 
-TEST(LookHistoryBound, HoldsWhateverWakingHasTaken) {
-    look_history known;
+TEST(SpinHistoryBound, HoldsWhateverWakingHasTaken) {
+    spin_history known;
     for (const nanoseconds took :
          {nanoseconds{1}, nanoseconds{900'000'000'000}, nanoseconds{-5}, nanoseconds{0}}) {
         for (int i = 0; i != 100; ++i) known.note_wake(took);
         for (int i = 0; i != 10'000; ++i) {
             const auto advice = known.begin_wait();
-            ASSERT_LE(advice.look, look_history::max_look);
+            ASSERT_LE(advice.look, spin_history::max_look);
             if (advice.look != 0) known.end_look(advice, i % 3 == 0, advice.look);
         }
     }
@@ -203,25 +203,25 @@ double cost_of_paced_waits(nanoseconds pace, const machine& on, int count) {
            static_cast<double>(count * (waits::sleep_costs + on.fall_asleep));
 }
 
-TEST_P(LookHistory, ProducersAtAFixedPaceAreHardlyLookedFor) {
+TEST_P(SpinHistory, ProducersAtAFixedPaceAreHardlyLookedFor) {
     for (const nanoseconds pace :
          {nanoseconds{50'000}, nanoseconds{100'000}, nanoseconds{1'000'000}, nanoseconds{10'000'000}}) {
         EXPECT_LE(cost_of_paced_waits(pace, GetParam(), 20'000), 1.05) << "a signal each " << pace << " ns";
     }
 }
 
-TEST_P(LookHistory, SignalsThatAreFarApartAreNotLookedForEvenAtFirst) {
+TEST_P(SpinHistory, SignalsThatAreFarApartAreNotLookedForEvenAtFirst) {
     for (const nanoseconds pace : {nanoseconds{200'000}, nanoseconds{10'000'000}}) {
         waits consumer(GetParam().wake);
         nanoseconds now = 0;
         for (int i = 0; i != 5'000; ++i) now = consumer.wait(now, now + pace, GetParam());
-        EXPECT_LE(consumer.looked_in_vain(), look_history::short_look) << "a signal each " << pace << " ns";
+        EXPECT_LE(consumer.looked_in_vain(), spin_history::short_look) << "a signal each " << pace << " ns";
     }
 }
 
-TEST(LookHistoryFar, EndsWithTheNextShorterSleep) {
-    look_history known;
-    while (known.looks()) known.end_look(known.begin_wait(), false, look_history::short_look);
+TEST(SpinHistoryFar, EndsWithTheNextShorterSleep) {
+    spin_history known;
+    while (known.looks()) known.end_look(known.begin_wait(), false, spin_history::short_look);
     known.note_wake(20'000);
     known.note_sleep(1'000'000);
     const auto looks_in = [&](int waits) {
@@ -242,7 +242,7 @@ TEST(LookHistoryFar, EndsWithTheNextShorterSleep) {
 }
 
 // Both threads are on one core: what a thread waits for comes only after it sleeps.
-TEST_P(LookHistory, OnOneCoreItCostsNextToNothing) {
+TEST_P(SpinHistory, OnOneCoreItCostsNextToNothing) {
     const machine one_core{.wake = 1'500, .fall_asleep = 600};
     waits own(one_core.wake);
     nanoseconds now = 0;
@@ -259,7 +259,7 @@ TEST_P(LookHistory, OnOneCoreItCostsNextToNothing) {
     EXPECT_LE(static_cast<double>(own.looked_in_vain()) / static_cast<double>(now - begin), 0.03);
 }
 
-TEST_P(LookHistory, LeavesTheFastStateAtHardlyAnyCostWhenItNoLongerPays) {
+TEST_P(SpinHistory, LeavesTheFastStateAtHardlyAnyCostWhenItNoLongerPays) {
     pair_of_threads both(GetParam());
     both.begin_asleep();
     both.trip(10'000);
@@ -270,10 +270,10 @@ TEST_P(LookHistory, LeavesTheFastStateAtHardlyAnyCostWhenItNoLongerPays) {
     for (int i = 0; i != 100; ++i) now = own.wait(now, now + 5'000'000, GetParam());
     EXPECT_FALSE(own.history().looks());
     // Eight short looks use up the credit. A burst follows, and then two probes, of one long look each.
-    EXPECT_LE(own.looked_in_vain(), 8 * look_history::short_look + 4 * own.history().long_look());
+    EXPECT_LE(own.looked_in_vain(), 8 * spin_history::short_look + 4 * own.history().long_look());
 }
 
-TEST(LookHistoryCredit, ChanceAloneBringsTheProbesNoNearer) {
+TEST(SpinHistoryCredit, ChanceAloneBringsTheProbesNoNearer) {
     const machine on{.wake = 20'000};
     waits own(on.wake);
     nanoseconds now = 0;
@@ -294,23 +294,23 @@ TEST(LookHistoryCredit, ChanceAloneBringsTheProbesNoNearer) {
               1.05);
 }
 
-TEST(LookHistoryCredit, AnEarlyReleaseEarnsTheCreditForOneLook) {
-    look_history known;
+TEST(SpinHistoryCredit, AnEarlyReleaseEarnsTheCreditForOneLook) {
+    spin_history known;
     known.note_wake(20'000);
-    while (known.looks()) known.end_look(known.begin_wait(), false, look_history::short_look);
+    while (known.looks()) known.end_look(known.begin_wait(), false, spin_history::short_look);
     known.end_early({});
     EXPECT_TRUE(known.looks());
     const auto advice = known.begin_wait();
-    EXPECT_EQ(advice.look, look_history::short_look);
+    EXPECT_EQ(advice.look, spin_history::short_look);
     known.end_look(advice, false, advice.look);
     known.end_early(advice);
     EXPECT_FALSE(known.looks()) << "a release after a look that found nothing says nothing";
 }
 
-TEST(LookHistoryBurst, EndsAtOnceIfTheAnswersDoNotBecomeFaster) {
-    look_history known;
+TEST(SpinHistoryBurst, EndsAtOnceIfTheAnswersDoNotBecomeFaster) {
+    spin_history known;
     known.note_wake(30'000);
-    while (known.looks()) known.end_look(known.begin_wait(), false, look_history::short_look);
+    while (known.looks()) known.end_look(known.begin_wait(), false, spin_history::short_look);
     const auto next_long = [&] {
         auto advice = known.begin_wait();
         while (!advice.is_long) advice = known.begin_wait();
@@ -334,8 +334,8 @@ TEST(LookHistoryBurst, EndsAtOnceIfTheAnswersDoNotBecomeFaster) {
     EXPECT_FALSE(known.begin_wait().is_long);
 }
 
-TEST(LookHistoryBurst, WaitsUntilWakingHasBeenMeasured) {
-    look_history known;
+TEST(SpinHistoryBurst, WaitsUntilWakingHasBeenMeasured) {
+    spin_history known;
     for (int i = 0; i != 1'000; ++i) {
         const auto advice = known.begin_wait();
         EXPECT_TRUE(advice.measures);
@@ -345,32 +345,32 @@ TEST(LookHistoryBurst, WaitsUntilWakingHasBeenMeasured) {
 }
 
 // Waits between processes can't measure a wake-up.
-TEST(LookHistoryBurst, BeginsWithTheLongestLookIfWakingIsAssumed) {
-    look_history known;
+TEST(SpinHistoryBurst, BeginsWithTheLongestLookIfWakingIsAssumed) {
+    spin_history known;
     known.assume_wake();
-    look_history::advice advice;
+    spin_history::advice advice;
     for (int wait = 0; wait != 64 && !advice.is_long; ++wait) {
         advice = known.begin_wait();
         known.end_look(advice, false, advice.look);
     }
     EXPECT_TRUE(advice.is_long);
-    EXPECT_GT(advice.look, look_history::max_look - 100) << "but for the unit of 64 ns";
+    EXPECT_GT(advice.look, spin_history::max_look - 100) << "but for the unit of 64 ns";
     known.note_wake(1'000);
     const nanoseconds measured = known.long_look();
     known.assume_wake();
     EXPECT_EQ(known.long_look(), measured) << "what was measured counts";
 }
 
-TEST(LookHistoryYields, ALateYieldEndsTheCredit) {
-    look_history known;
+TEST(SpinHistoryYields, ALateYieldEndsTheCredit) {
+    spin_history known;
     EXPECT_TRUE(known.begin_wait().yields);
     known.end_yields(true, false);
     known.end_yields(true, true);
     EXPECT_FALSE(known.begin_wait().yields);
 }
 
-TEST(LookHistoryWord, KeepsEverything) {
-    look_history known;
+TEST(SpinHistoryWord, KeepsEverything) {
+    spin_history known;
     std::uint32_t random = 7;
     EXPECT_EQ(known.packed(), 0u);
     for (int i = 0; i != 10'000; ++i) {
@@ -382,9 +382,9 @@ TEST(LookHistoryWord, KeepsEverything) {
         if (random % 5 == 0) known.end_early(advice);
         if (advice.yields) known.end_yields(random % 2 == 0, random % 11 == 0);
         const std::uint64_t packed = known.packed();
-        ASSERT_EQ(look_history::unpacked(packed).packed(), packed);
-        if (!look_history::is_steady(packed)) continue;
-        const auto steady = look_history::steady_advice(packed);
+        ASSERT_EQ(spin_history::unpacked(packed).packed(), packed);
+        if (!spin_history::is_steady(packed)) continue;
+        const auto steady = spin_history::steady_advice(packed);
         auto copy = known;
         const auto same = copy.begin_wait();
         ASSERT_EQ(steady.look, same.look);
