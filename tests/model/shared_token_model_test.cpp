@@ -59,6 +59,22 @@ MODEL_TEST(shared_token_model, TheTokenOfAKilledWaiterReachesTheOther, holds_whe
     event.check_end(r, victim.number());
 }
 
+// The waiter is killed after it has been granted the token. The other may be between its looks at word and owner.
+MODEL_TEST(shared_token_model, TheTokenOfAKilledWaiterIsSeenInTheMiddleOfALook,
+           holds_when_drawn_and_settles) {
+    tokens event(1, 2);
+    bool killed = false;
+    const auto victim = r.spawn("victim", [&] { event.wait(); });
+    const auto waiter = r.spawn("waiter", [&] { event.wait(); });
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("killer", [&, number = victim.number()] {
+        model::wait_until([&] { return event.granted() != 0 || model::others_are_blocked(); });
+        kill_thread(number, killed);
+    });
+    settle(r, event, {waiter.number()});
+    event.check_end(r, victim.number());
+}
+
 // The kernel wakes one of the sleepers for the death of a waiter that had been granted a token. That one may be killed
 // before it looks, or in its sleep.
 void two_waiters_die(run& r, tokens& event) {

@@ -33,14 +33,18 @@ struct tokens {
         return taken;
     }
 
-    // Tokens that nobody has taken. Called where nothing runs.
-    int left() {
+    // Tokens that are in slots, and all that nobody has taken. Called in a fact, or where nothing runs.
+    int granted() {
         int found = 0;
         for (const detail::shared_slot& each : object.slots)
             found += core::state_of(each.word.load(std::memory_order_relaxed)) == core::slot_state::granted
                          ? 1
                          : 0;
-        return found + static_cast<int>(core::lower(object.header.control.load(std::memory_order_relaxed)));
+        return found;
+    }
+    int left() {
+        return granted() +
+               static_cast<int>(core::lower(object.header.control.load(std::memory_order_relaxed)));
     }
 
     // Whether what a thread has said of its tokens is what it has done to the words. A killed thread may have said
