@@ -45,6 +45,7 @@
 #include <tocsin/source.hpp>
 #include <tocsin/status.hpp>
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -127,7 +128,7 @@ any_result wait_any_each(const limits& how, Sources&... from) {
             if (const auto i = take_leading(from...); i != any_result::npos)
                 return {wait_status::signaled, i};
         }
-        return wait_any_slow(list_of(from...), how);
+        return wait_any_slow(std::array{source(from)...}, how);
     } else {
         return refused<any_result>();
     }
@@ -135,7 +136,7 @@ any_result wait_any_each(const limits& how, Sources&... from) {
 template <class... Sources>
 wait_status wait_all_each(const limits& how, Sources&... from) {
     if constexpr (are_sources_of<lists::taken, true, Sources...>()) {
-        return wait_all_slow(list_of(from...), how);
+        return wait_all_slow(std::array{source(from)...}, how);
     } else {
         return refused<wait_status>();
     }

@@ -141,18 +141,18 @@ def measured(cores: int = 2, without: str = "") -> Result:
     scenarios = [
         scenario("floors", [column("time")], [{"operation": name} for name in floors]),
         scenario("ping_pong", [column("trip")], [apart]),
-        scenario("lot", [column("turn", "value"), column("time")], [alone, two]),
+        scenario("lot", [column("use", "value"), column("time")], [alone, two]),
         scenario("broadcast", [column("held"), column("last"), column("awake")], [{"threads": "100"}]),
     ]
     samples = [sample("floors", "floor", {"operation": name}, time=time) for name, time in floors.items()]
     samples += [
-        {**sample("lot", "tocsin", alone, time=200), "values": {"turn": 200}},
+        {**sample("lot", "tocsin", alone, time=200), "values": {"use": 200}},
         sample("broadcast", "tocsin", {"threads": "100"}, held=6_000, last=300_000, awake=150_000),
         sample("broadcast", "raw_futex", {"threads": "100"}, held=6_000, last=300_000, awake=150_000),
     ]
     if cores > 1:
         samples += [sample("ping_pong", "raw_futex", apart, trip=40_000),
-                    {**sample("lot", "tocsin", two), "values": {"turn": 500}}]  # fmt: skip
+                    {**sample("lot", "tocsin", two), "values": {"use": 500}}]  # fmt: skip
     found = stored(samples, scenarios=scenarios,
                    contestants=[contestant("floor", "floor"), contestant("tocsin", "ours"),
                                 contestant("raw_futex", "peer")])  # fmt: skip

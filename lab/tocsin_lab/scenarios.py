@@ -325,17 +325,17 @@ KNOWN: Mapping[str, Knowledge] = {
     ),
     "locks": Knowledge(
         (
-            Question("Fastest lock under contention", "turn", "value",
+            Question("Fastest lock under contention", "use", "value",
                      {"lock": "word", "bytes": "4", "threads": "4", "hold_us": "none"}),
-            Question("Fastest lock that is held for 10 µs at a time, 16 threads", "turn", "value",
+            Question("Fastest lock that is held for 10 µs at a time, 16 threads", "use", "value",
                      {"hold_us": "10", "threads": "16"}),
         ),
         (
-            Target("turn", BEST_PEER, 1.0),
+            Target("use", BEST_PEER, 1.0),
             Target("cpu", BEST_PEER, 1.0),
             Target("syscalls", ABSOLUTE, 0.01, where=cases(threads="1")),
             # The only other semaphore that is sure to wake its waiters (contestants/semaphores.hpp).
-            Target("turn", "posix_semaphore", 1.0, where=cases(bytes="4", threads="2|4|8|16"),
+            Target("use", "posix_semaphore", 1.0, where=cases(bytes="4", threads="2|4|8|16"),
                    contestant="tocsin_semaphore"),
         ),
         (
@@ -343,13 +343,13 @@ KNOWN: Mapping[str, Knowledge] = {
                 "A release of tocsin's semaphore hands its permit to the thread that has waited longest. Once a thread "
                 "sleeps in the queue, no running thread can take the permit first (decision 28). With the peer it can, "
                 "and the shares of the threads are uneven.",
-                ("turn",), ("posix_semaphore",), contestant="tocsin_semaphore",
+                ("use",), ("posix_semaphore",), contestant="tocsin_semaphore",
             ),
             # Read from the code: include/tocsin/bit_lock.hpp and worker/contestants/atomics.hpp.
             Reason(
                 "tocsin's lock is a load and a compare-and-exchange, on a word and a bit that its handle refers to. "
                 "The peer's adapter sets a constant bit of its own word by one fetch_or.",
-                ("turn", "cpu"), ("std_atomic", "libcxx_atomic"), {"lock": "bit"},
+                ("use", "cpu"), ("std_atomic", "libcxx_atomic"), {"lock": "bit"},
             ),
             *(
                 Reason(
@@ -358,20 +358,20 @@ KNOWN: Mapping[str, Knowledge] = {
                     "wakes reached the other processor 3 to 7 times as often as with the peer (rescheduling "
                     "interrupts counted), and each cost the unlocking thread about 4 us, in which nobody held the "
                     "lock. Now such a thread goes to the end of the queue, and both locks take the same time.",
-                    ("turn", "cpu"), ("std_mutex", "pthread_mutex", "tracked_futex"), {"hold_us": held}, crowded=True,
+                    ("use", "cpu"), ("std_mutex", "pthread_mutex", "tracked_futex"), {"hold_us": held}, crowded=True,
                 )
                 for held in ("10", "100")
             ),
         ),
     ),
     "fairness": Knowledge(
-        (Question("Fairest: the shortest long wait for a turn", "longest", "median", {"turn": "event"}),),
+        (Question("Fairest: the shortest long wait for a lock", "longest", "median", {"lock": "event"}),),
         reasons=(
             Reason(
-                "tocsin's set hands the turn to the thread that has waited longest, so most turns cost a switch of "
-                "threads, and nobody waits long. With the peer, the thread that has just had its turn takes the next "
-                "one before the others are awake, with hardly a switch: the longest wait is 16 to 80 times as long.",
-                ("cpu",), BARGING, {"turn": "event"},
+                "tocsin's set hands the event to the thread that has waited longest, so most uses cost a switch of "
+                "threads, and nobody waits long. With the peer, the thread that has just had it takes it again "
+                "before the others are awake, with hardly a switch: the longest wait is 16 to 80 times as long.",
+                ("cpu",), BARGING, {"lock": "event"},
             ),
         ),
     ),

@@ -20,13 +20,17 @@ using namespace tocsin::library_model;
 using model::plain;
 using model::run;
 
-// Runs the test for an operation without limits, which is a single_wait, and for one with limits, a pending_wait.
-// The test passes its parameters to any_operation(), in front of the event.
-template <class Test>
-void in_both_forms(Test test) {
-    test();
-    test(limits());
-}
+// A case that runs for an operation without limits, which is a single_wait, and for one with limits, a pending_wait.
+// The program passes `given` to any_operation(), in front of the event.
+#define MODEL_TEST_P(suite, name, holds, ...)                                             \
+    template <class... Given>                                                             \
+    void program_of_##name(run& r, Given... given);                                       \
+    TEST(suite, name) {                                                                   \
+        holds(__VA_ARGS__ __VA_OPT__(, )[](run & r) { program_of_##name(r); });           \
+        holds(__VA_ARGS__ __VA_OPT__(, )[](run & r) { program_of_##name(r, limits()); }); \
+    }                                                                                     \
+    template <class... Given>                                                             \
+    void program_of_##name(run& r, Given... given)
 
 int tokens_in(auto_reset_event& event) { return event.try_wait() ? 1 : 0; }
 
@@ -70,138 +74,116 @@ private:
     auto_reset_event posted_;
 };
 
-TEST(operation_model, ASetCallsItOnceAndPublishes) {
-    in_both_forms([](auto... given) {
-        holds_always([=](run& r) {
-            auto_reset_event event;
-            plain<int> theirs{0};
-            plain<int> mine{0};
-            int calls = 0;
-            auto wait = any_operation(
-                [&](any_result how) noexcept {
-                    model::check(how.status == wait_status::signaled && theirs == 1 && mine == 1,
-                                 "all is visible");
-                    ++calls;
-                },
-                given..., event);
-            r.spawn("setter", [&] {
-                theirs = 1;
-                event.set();
-            });
-            r.spawn("starter", [&] {
-                mine = 1;
-                wait.start();
-            });
-            r.join_all();
-            r.check(calls == 1 && !event.is_set(), "called once, token taken");
-        });
+MODEL_TEST_P(operation_model, ASetCallsItOnceAndPublishes, holds_always) {
+    auto_reset_event event;
+    plain<int> theirs{0};
+    plain<int> mine{0};
+    int calls = 0;
+    auto wait = any_operation(
+        [&](any_result how) noexcept {
+            model::check(how.status == wait_status::signaled && theirs == 1 && mine == 1, "all is visible");
+            ++calls;
+        },
+        given..., event);
+    r.spawn("setter", [&] {
+        theirs = 1;
+        event.set();
     });
+    r.spawn("starter", [&] {
+        mine = 1;
+        wait.start();
+    });
+    r.join_all();
+    r.check(calls == 1 && !event.is_set(), "called once, token taken");
 }
 
-TEST(operation_model, OfACancelAndASetOneWins) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            record seen;
-            plain<int> data{0};
-            int won = 0;
-            auto wait = any_operation(
-                [&](any_result how) noexcept {
-                    model::check(data == 1, "what came before the start is visible");
-                    seen(how);
-                },
-                given..., event);
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
-            r.spawn("starter", [&] {
-                data = 1;
-                wait.start();
-            });
-            r.join_all();
-            r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
-            r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
-        });
+MODEL_TEST_P(operation_model, OfACancelAndASetOneWins, holds_within, 2) {
+    auto_reset_event event;
+    record seen;
+    plain<int> data{0};
+    int won = 0;
+    auto wait = any_operation(
+        [&](any_result how) noexcept {
+            model::check(data == 1, "what came before the start is visible");
+            seen(how);
+        },
+        given..., event);
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
+    r.spawn("starter", [&] {
+        data = 1;
+        wait.start();
     });
+    r.join_all();
+    r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
+    r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
 }
 
-TEST(operation_model, OfTwoCancelsAndASetOneWins) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            record seen;
-            int won = 0;
-            int also_won = 0;
-            auto wait = any_operation(std::ref(seen), given..., event);
-            wait.start();
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
-            r.spawn("other canceler", [&] { also_won = wait.cancel() ? 1 : 0; });
-            r.join_all();
-            r.check(seen.calls == 1 && seen.stops == won + also_won, "called once, with what ended it");
-            r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
-        });
-    });
+MODEL_TEST_P(operation_model, OfTwoCancelsAndASetOneWins, holds_within, 2) {
+    auto_reset_event event;
+    record seen;
+    int won = 0;
+    int also_won = 0;
+    auto wait = any_operation(std::ref(seen), given..., event);
+    wait.start();
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
+    r.spawn("other canceler", [&] { also_won = wait.cancel() ? 1 : 0; });
+    r.join_all();
+    r.check(seen.calls == 1 && seen.stops == won + also_won, "called once, with what ended it");
+    r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
 }
 
 // The function starts the operation again, once, while two threads cancel whatever is under way.
-TEST(operation_model, IsStartedAgainInItsFunctionWhileOthersCancel) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            plain<int> calls{0};
-            void (*again)(void*) = nullptr;
-            void* self = nullptr;
-            auto wait = any_operation(
-                [&](any_result) noexcept {
-                    calls = calls + 1;
-                    if (calls == 1) again(self);
-                },
-                given..., event);
-            self = &wait;
-            again = [](void* of) { static_cast<decltype(wait)*>(of)->start(); };
-            wait.start();
-            int won = 0;
-            int also_won = 0;
-            r.spawn("canceler", [&] {
-                won += wait.cancel() ? 1 : 0;
-                won += wait.cancel() ? 1 : 0;
-            });
-            r.spawn("other canceler", [&] { also_won = wait.cancel() ? 1 : 0; });
-            r.join_all();
-            while (wait.cancel()) ++won;
-            r.check(tells_who_is_parked(event), "the last wait that ends turns the parked bit off");
-            r.check(calls == 2 && won + also_won == 2,
-                    "called once for each start, ended by a cancel each time");
-        });
+MODEL_TEST_P(operation_model, IsStartedAgainInItsFunctionWhileOthersCancel, holds_within, 2) {
+    auto_reset_event event;
+    plain<int> calls{0};
+    void (*again)(void*) = nullptr;
+    void* self = nullptr;
+    auto wait = any_operation(
+        [&](any_result) noexcept {
+            calls = calls + 1;
+            if (calls == 1) again(self);
+        },
+        given..., event);
+    self = &wait;
+    again = [](void* of) { static_cast<decltype(wait)*>(of)->start(); };
+    wait.start();
+    int won = 0;
+    int also_won = 0;
+    r.spawn("canceler", [&] {
+        won += wait.cancel() ? 1 : 0;
+        won += wait.cancel() ? 1 : 0;
     });
+    r.spawn("other canceler", [&] { also_won = wait.cancel() ? 1 : 0; });
+    r.join_all();
+    while (wait.cancel()) ++won;
+    r.check(tells_who_is_parked(event), "the last wait that ends turns the parked bit off");
+    r.check(calls == 2 && won + also_won == 2, "called once for each start, ended by a cancel each time");
 }
 
 // A set ends the wait and the function starts the next one, while a thread cancels one of the two.
-TEST(operation_model, ACancelEndsTheWaitThatHasBegunAgainOrNone) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            record seen;
-            int won = 0;
-            void (*again)(void*) = nullptr;
-            void* self = nullptr;
-            auto wait = any_operation(
-                [&](any_result how) noexcept {
-                    seen(how);
-                    if (seen.calls == 1) again(self);
-                },
-                given..., event);
-            self = &wait;
-            again = [](void* of) { static_cast<decltype(wait)*>(of)->start(); };
-            wait.start();
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
-            r.join_all();
-            while (wait.cancel()) ++won;
-            r.check(seen.calls == 2 && seen.stops == won, "called once for each start, with what ended it");
-            r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
-        });
-    });
+MODEL_TEST_P(operation_model, ACancelEndsTheWaitThatHasBegunAgainOrNone, holds_within, 2) {
+    auto_reset_event event;
+    record seen;
+    int won = 0;
+    void (*again)(void*) = nullptr;
+    void* self = nullptr;
+    auto wait = any_operation(
+        [&](any_result how) noexcept {
+            seen(how);
+            if (seen.calls == 1) again(self);
+        },
+        given..., event);
+    self = &wait;
+    again = [](void* of) { static_cast<decltype(wait)*>(of)->start(); };
+    wait.start();
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
+    r.join_all();
+    while (wait.cancel()) ++won;
+    r.check(seen.calls == 2 && seen.stops == won, "called once for each start, with what ended it");
+    r.check(seen.taken + tokens_in(event) == 1, "one token in, one out");
 }
 
 MODEL_TEST(operation_model, AStopACancelAndASetNeverEatTheToken, holds_within, 1) {
@@ -237,158 +219,130 @@ MODEL_TEST(operation_model, ACancelOfAWaitForAllLeavesBothOrTakesBoth, holds_wit
 }
 
 // The function tells the thread that owns the operation, which destroys it at once.
-TEST(operation_model, IsDestroyedByTheThreadThatItsFunctionTells) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            auto_reset_event called;
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("owner", [&] {
-                auto wait = any_operation([&](any_result) noexcept { called.set(); }, given..., event);
-                wait.start();
-                called.wait(sleep_at_once);
-            });
-            r.join_all();
-            r.check(!event.is_set(), "token taken");
-        });
+MODEL_TEST_P(operation_model, IsDestroyedByTheThreadThatItsFunctionTells, holds_within, 2) {
+    auto_reset_event event;
+    auto_reset_event called;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("owner", [&] {
+        auto wait = any_operation([&](any_result) noexcept { called.set(); }, given..., event);
+        wait.start();
+        called.wait(sleep_at_once);
     });
+    r.join_all();
+    r.check(!event.is_set(), "token taken");
 }
 
 // The same, but another thread cancels, and knows that the operation exists until its cancel is done.
-TEST(operation_model, IsDestroyedOnceItsFunctionAndACancelAreOver) {
-    in_both_forms([](auto... given) {
-        holds_within(1, [=](run& r) {
-            auto_reset_event event;
-            auto_reset_event called;
-            auto_reset_event canceled;
-            auto_reset_event ready;
-            operation_base* of = nullptr;
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("canceler", [&] {
-                ready.wait(sleep_at_once);
-                (void)of->cancel();
-                canceled.set();
-            });
-            r.spawn("owner", [&] {
-                auto wait = any_operation([&](any_result) noexcept { called.set(); }, given..., event);
-                of = &wait;
-                wait.start();
-                ready.set();
-                called.wait(sleep_at_once);
-                canceled.wait(sleep_at_once);
-            });
-            r.join_all();
-        });
+MODEL_TEST_P(operation_model, IsDestroyedOnceItsFunctionAndACancelAreOver, holds_within, 1) {
+    auto_reset_event event;
+    auto_reset_event called;
+    auto_reset_event canceled;
+    auto_reset_event ready;
+    operation_base* of = nullptr;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("canceler", [&] {
+        ready.wait(sleep_at_once);
+        (void)of->cancel();
+        canceled.set();
     });
+    r.spawn("owner", [&] {
+        auto wait = any_operation([&](any_result) noexcept { called.set(); }, given..., event);
+        of = &wait;
+        wait.start();
+        ready.set();
+        called.wait(sleep_at_once);
+        canceled.wait(sleep_at_once);
+    });
+    r.join_all();
 }
 
 // The function tells the owner, which destroys the operation while the cancel that has won may not have returned.
-TEST(operation_model, ACancelThatHasWonTouchesNothingAfterwards) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            auto_reset_event called;
-            auto_reset_event ready;
-            operation_base* of = nullptr;
-            r.spawn("canceler", [&] {
-                ready.wait(sleep_at_once);
-                r.check(of->cancel(), "nothing else ends the wait");
-            });
-            r.spawn("owner", [&] {
-                auto wait = any_operation([&](any_result) noexcept { called.set(); }, given..., event);
-                of = &wait;
-                wait.start();
-                ready.set();
-                called.wait(sleep_at_once);
-            });
-            r.join_all();
-        });
+MODEL_TEST_P(operation_model, ACancelThatHasWonTouchesNothingAfterwards, holds_within, 2) {
+    auto_reset_event event;
+    auto_reset_event called;
+    auto_reset_event ready;
+    operation_base* of = nullptr;
+    r.spawn("canceler", [&] {
+        ready.wait(sleep_at_once);
+        r.check(of->cancel(), "nothing else ends the wait");
     });
+    r.spawn("owner", [&] {
+        auto wait = any_operation([&](any_result) noexcept { called.set(); }, given..., event);
+        of = &wait;
+        wait.start();
+        ready.set();
+        called.wait(sleep_at_once);
+    });
+    r.join_all();
 }
 
 // The executor's thread calls the function at once, and destroys the operation.
-TEST(operation_model, TheExecutorMayFinishItBeforeItsHandoverReturns) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            loop executor;
-            record seen;
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("executor", [&] {
-                auto wait = any_operation(std::ref(seen), given..., event);
-                wait.on(executor).start();
-                executor.wait_and_call();
-            });
-            r.join_all();
-            r.check(seen.calls == 1 && !event.is_set(), "called once, token taken");
-        });
+MODEL_TEST_P(operation_model, TheExecutorMayFinishItBeforeItsHandoverReturns, holds_within, 2) {
+    auto_reset_event event;
+    loop executor;
+    record seen;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("executor", [&] {
+        auto wait = any_operation(std::ref(seen), given..., event);
+        wait.on(executor).start();
+        executor.wait_and_call();
     });
+    r.join_all();
+    r.check(seen.calls == 1 && !event.is_set(), "called once, token taken");
 }
 
 // One thread starts the operation, and may hand it over there. Another calls the function and destroys the operation.
-TEST(operation_model, TheExecutorMayFinishItBeforeItsStartReturns) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            loop executor;
-            record seen;
-            std::optional<decltype(any_operation(std::ref(seen), given..., event))> wait;
-            wait.emplace(std::ref(seen), limits(given...), event);
-            wait->on(executor);
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("starter", [&] { wait->start(); });
-            r.spawn("executor", [&] {
-                executor.wait_and_call();
-                wait.reset();
-            });
-            r.join_all();
-            r.check(seen.calls == 1 && !event.is_set(), "called once, token taken");
-        });
+MODEL_TEST_P(operation_model, TheExecutorMayFinishItBeforeItsStartReturns, holds_within, 2) {
+    auto_reset_event event;
+    loop executor;
+    record seen;
+    std::optional<decltype(any_operation(std::ref(seen), given..., event))> wait;
+    wait.emplace(std::ref(seen), limits(given...), event);
+    wait->on(executor);
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("starter", [&] { wait->start(); });
+    r.spawn("executor", [&] {
+        executor.wait_and_call();
+        wait.reset();
     });
+    r.join_all();
+    r.check(seen.calls == 1 && !event.is_set(), "called once, token taken");
 }
 
 // The same, but the other thread destroys it without calling the function.
-TEST(operation_model, TheExecutorMayDestroyItBeforeItsStartReturns) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event(true);
-            auto_reset_event posted;
-            record seen;
-            auto executor = [&](ended_operation) { posted.set(); };
-            std::optional<decltype(any_operation(std::ref(seen), given..., event))> wait;
-            wait.emplace(std::ref(seen), limits(given...), event);
-            wait->on(executor);
-            r.spawn("starter", [&] { wait->start(); });
-            r.spawn("executor", [&] {
-                posted.wait(sleep_at_once);
-                wait.reset();
-            });
-            r.join_all();
-            r.check(seen.calls == 0 && event.is_set(), "the token is back");
-        });
+MODEL_TEST_P(operation_model, TheExecutorMayDestroyItBeforeItsStartReturns, holds_within, 2) {
+    auto_reset_event event(true);
+    auto_reset_event posted;
+    record seen;
+    auto executor = [&](ended_operation) { posted.set(); };
+    std::optional<decltype(any_operation(std::ref(seen), given..., event))> wait;
+    wait.emplace(std::ref(seen), limits(given...), event);
+    wait->on(executor);
+    r.spawn("starter", [&] { wait->start(); });
+    r.spawn("executor", [&] {
+        posted.wait(sleep_at_once);
+        wait.reset();
     });
+    r.join_all();
+    r.check(seen.calls == 0 && event.is_set(), "the token is back");
 }
 
 // The executor's only thread destroys it while a second thread sets.
-TEST(operation_model, IsDestroyedAtAnyTimeThoughAnExecutorCallsIt) {
-    in_both_forms([](auto... given) {
-        holds_always([=](run& r) {
-            auto_reset_event event;
-            loop executor;
-            record seen;
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("executor", [&] {
-                {
-                    auto wait = any_operation(std::ref(seen), given..., event);
-                    wait.on(executor).start();
-                }
-                (void)executor.take();
-            });
-            r.join_all();
-            r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
-            r.check(seen.calls == 0 && tokens_in(event) == 1, "one token in, one out");
-        });
+MODEL_TEST_P(operation_model, IsDestroyedAtAnyTimeThoughAnExecutorCallsIt, holds_always) {
+    auto_reset_event event;
+    loop executor;
+    record seen;
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("executor", [&] {
+        {
+            auto wait = any_operation(std::ref(seen), given..., event);
+            wait.on(executor).start();
+        }
+        (void)executor.take();
     });
+    r.join_all();
+    r.check(executor.take() == nullptr, "nobody has handed it over afterwards");
+    r.check(seen.calls == 0 && tokens_in(event) == 1, "one token in, one out");
 }
 
 // A cancel was inside the first wait when that wait ended. The second wait ends as soon as it begins, and the operation
@@ -426,22 +380,18 @@ struct refusing {
     bool operator()(ended_operation) { return false; }
 };
 
-TEST(operation_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait) {
-    in_both_forms([](auto... given) {
-        holds_within(2, [=](run& r) {
-            auto_reset_event event;
-            refusing executor;
-            record seen;
-            int won = 0;
-            auto wait = any_operation(std::ref(seen), given..., event);
-            wait.on(executor);
-            r.spawn("setter", [&] { event.set(); });
-            r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
-            r.spawn("starter", [&] { wait.start(); });
-            r.join_all();
-            r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
-        });
-    });
+MODEL_TEST_P(operation_model, AnExecutorThatRefusesLeavesItToTheThreadThatEndsTheWait, holds_within, 2) {
+    auto_reset_event event;
+    refusing executor;
+    record seen;
+    int won = 0;
+    auto wait = any_operation(std::ref(seen), given..., event);
+    wait.on(executor);
+    r.spawn("setter", [&] { event.set(); });
+    r.spawn("canceler", [&] { won = wait.cancel() ? 1 : 0; });
+    r.spawn("starter", [&] { wait.start(); });
+    r.join_all();
+    r.check(seen.calls == 1 && seen.stops == won, "called once, with what ended it");
 }
 
 // ---- deadlines ----------------------------------------------------------------------------------

@@ -25,15 +25,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::address_status;
-using tocsin::wait_on_address;
-using tocsin::wake_by_address_all;
-using tocsin::wake_by_address_n;
-using tocsin::wake_by_address_one;
+using namespace support;
+using namespace tocsin;
 
 template <class Word>
 class AddressStorm : public testing::Test {};

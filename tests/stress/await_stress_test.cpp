@@ -22,15 +22,9 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::executor;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::task;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using support::task;  // not the library's
+using namespace tocsin;
 
 #if TOCSIN_ON_POSIX
 // A descriptor that is never ready.

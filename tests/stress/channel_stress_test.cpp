@@ -26,14 +26,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::channel;
-using tocsin::channel_status;
-using tocsin::spin_policy;
+using namespace support;
+using namespace tocsin;
 
 using item = std::unique_ptr<long>;
 

@@ -27,12 +27,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::condition;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 template <class Lock>
 class ConditionStress : public testing::Test {};

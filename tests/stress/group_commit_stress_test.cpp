@@ -21,13 +21,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::random_source;
-using support::rounds;
-using support::thread_group;
-using tocsin::commit_group;
-using tocsin::commit_status;
-using tocsin::group_commit;
-using tocsin::group_commit_options;
+using namespace support;
+using namespace tocsin;
 
 enum class fate : std::uint8_t { untouched, covered, failed };
 

@@ -21,13 +21,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::random_source;
-using support::rounds;
-using support::thread_group;
-using tocsin::handler_closed;
-using tocsin::handler_options;
-using tocsin::handler_thread;
-using tocsin::post_status;
+using namespace support;
+using namespace tocsin;
 
 // What only jobs touch: ThreadSanitizer reports jobs that run at the same time.
 struct ledger {

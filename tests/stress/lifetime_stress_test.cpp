@@ -27,13 +27,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 // Waits in one of the ways that can only succeed.
 template <class Event>

@@ -34,15 +34,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::after;
-using tocsin::auto_reset_event;
-using tocsin::readable;
-using tocsin::source;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 // An event and the number of its sets. None is absorbed, because a giver sets the event only when it has been taken.
 struct token {

@@ -19,12 +19,8 @@
 
 namespace {
 
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::any_result;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 struct stage {
     tocsin::counting_semaphore<> a{0};

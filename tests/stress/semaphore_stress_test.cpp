@@ -23,15 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::binary_semaphore;
-using tocsin::counting_semaphore;
-using tocsin::spin_policy;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 constexpr int permits = 5;
 using semaphore = counting_semaphore<permits>;

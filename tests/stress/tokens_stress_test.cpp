@@ -25,14 +25,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::spin_policy;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 struct tally {
     std::atomic<long> signaled{0};

@@ -31,14 +31,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::jitter;
-using support::random_source;
-using support::stress_time;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::ready_item;
-using tocsin::wait_set;
-using tocsin::wait_timer;
+using namespace support;
+using namespace tocsin;
 
 // An event that is set only while it is unset, so that no set is absorbed and each token can be counted.
 struct counted_event {

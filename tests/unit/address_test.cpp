@@ -28,16 +28,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::freezer;
-using support::hand_clock;
-using support::thread_group;
-using support::until_parked;
-using tocsin::address_status;
-using tocsin::wait_on_address;
-using tocsin::wait_status;
-using tocsin::wake_by_address_all;
-using tocsin::wake_by_address_n;
-using tocsin::wake_by_address_one;
+using namespace support;
+using namespace tocsin;
 
 template <class Word>
 class EveryWidth : public testing::Test {};

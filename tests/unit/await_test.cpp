@@ -61,16 +61,9 @@ thread_local long allocations = 0;
 namespace {
 
 using namespace std::chrono_literals;
-using support::task;
-using support::thread_group;
-using support::until_parked;
-using tocsin::any_result;
-using tocsin::async_wait;
-using tocsin::async_wait_all;
-using tocsin::async_wait_any;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using support::task;  // not the library's
+using namespace tocsin;
 
 // Resumes when told to.
 class hand_cranked {
@@ -816,7 +809,6 @@ TEST(AwaitDestroyed, SetsAgainWhatItHadBeenGiven) {
 }
 
 #if TOCSIN_ON_POSIX
-using support::pipe_ends;
 
 TEST(AwaitDescriptor, IsASourceLikeOthers) {
     pipe_ends pipe;

@@ -35,11 +35,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::may_speed_up;
-using support::scheduling;
-using support::slow_down;
-using support::task;
-using support::threads_of_this_process;
+using namespace support;
+using support::task;  // not the library's
 using tocsin::auto_reset_event;
 
 constexpr int may_not = 77;

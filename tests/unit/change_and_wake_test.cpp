@@ -17,14 +17,8 @@
 
 namespace {
 
-using support::thread_group;
-using support::until_parked;
-using tocsin::address_status;
-using tocsin::wait_on_address;
-using tocsin::wake_all;
-using tocsin::wake_count;
-using tocsin::wake_n;
-using tocsin::wake_one;
+using namespace support;
+using namespace tocsin;
 
 static_assert(wake_one.max == 1);
 static_assert(wake_n(3).max == 3);

@@ -22,15 +22,9 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::task;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::channel;
-using tocsin::channel_status;
-using tocsin::source;
-using tocsin::spin_policy;
-using tocsin::wait_any;
-using tocsin::wait_status;
+using namespace support;
+using support::task;  // not the library's
+using namespace tocsin;
 
 using boxed = std::unique_ptr<int>;
 boxed box(int number) { return std::make_unique<int>(number); }

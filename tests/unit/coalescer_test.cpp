@@ -20,11 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::coalescer;
-using tocsin::manual_reset_event;
-using tocsin::wait_any;
-using tocsin::wait_status;
+using namespace tocsin;
 
 TEST(Coalescer, WithoutAStartThereIsNoPause) {
     const coalescer often(1h);

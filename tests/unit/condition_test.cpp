@@ -35,13 +35,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::hand_clock;
-using support::rounds;
-using support::thread_group;
-using support::until_parked;
-using tocsin::condition;
-using tocsin::wait_status;
-using tocsin::word_lock;
+using namespace support;
+using namespace tocsin;
 using std_lock = std::unique_lock<std::mutex>;
 
 constinit condition made_at_compile_time;

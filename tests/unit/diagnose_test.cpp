@@ -49,13 +49,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::parked_wait;
-using tocsin::parked_waits;
-using tocsin::waiting_on;
+using namespace support;
+using namespace tocsin;
 
 std::vector<parked_wait> parked_on(const volatile void* address) {
     auto all = parked_waits();
@@ -398,7 +393,6 @@ TEST(ParkedWaits, ListAThreadInAGroupCommitUntilItsFlushHasEnded) {
 }
 
 #if TOCSIN_ON_POSIX
-using support::pipe_ends;
 
 std::size_t parked_on_descriptor(int descriptor) {
     const auto all = parked_waits();

@@ -34,16 +34,9 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::hand_clock;
-using support::task;
-using support::thread_group;
-using tocsin::any_result;
-using tocsin::async_wait;
-using tocsin::async_wait_all;
-using tocsin::async_wait_any;
-using tocsin::auto_reset_event;
-using tocsin::readiness;
-using tocsin::wait_status;
+using namespace support;
+using support::task;  // not the library's
+using namespace tocsin;
 
 class sockets {
 public:

@@ -33,17 +33,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
-using support::hand_clock;
-using support::task;
-using tocsin::any_result;
-using tocsin::async_wait;
-using tocsin::async_wait_all;
-using tocsin::async_wait_any;
-using tocsin::auto_reset_event;
-using tocsin::driver;
-using tocsin::manual_reset_event;
-using tocsin::readiness;
-using tocsin::wait_status;
+using namespace support;
+using support::task;  // not the library's
+using namespace tocsin;
 
 static_assert(!std::is_copy_constructible_v<driver> && !std::is_move_constructible_v<driver>);
 

@@ -18,12 +18,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::freezer;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 template <class Event>
 class EveryStoppableEvent : public testing::Test {};

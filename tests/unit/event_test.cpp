@@ -24,13 +24,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::freezer;
-using support::rounds;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 constinit manual_reset_event unset_at_compile_time;
 constinit auto_reset_event set_at_compile_time{true};

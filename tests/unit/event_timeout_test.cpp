@@ -27,14 +27,8 @@ using std::chrono::duration;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
-using support::freezer;
-using support::hand_clock;
-using support::slow_clock;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 template <class Event>
 class EveryTimedEvent : public testing::Test {};

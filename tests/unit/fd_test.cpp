@@ -40,18 +40,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
-using support::thread_group;
-using support::until_parked;
-using tocsin::after;
-using tocsin::any_result;
-using tocsin::auto_reset_event;
-using tocsin::has;
-using tocsin::readable;
-using tocsin::readiness;
-using tocsin::source;
-using tocsin::wait_any;
-using tocsin::wait_status;
-using tocsin::writable;
+using namespace support;
+using namespace tocsin;
 
 // A descriptor that is closed at the end of its scope.
 class owned {

@@ -29,13 +29,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using support::everything_works_on;
-using support::rounds;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 // ThreadSanitizer can't follow a child that starts threads when its parent had several.
 constexpr bool threads_in_child = !support::thread_sanitizer;

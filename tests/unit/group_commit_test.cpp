@@ -29,14 +29,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::freezer;
-using support::hand_clock;
-using support::thread_group;
-using support::until;
-using tocsin::commit_group;
-using tocsin::commit_status;
-using tocsin::group_commit;
-using tocsin::group_commit_options;
+using namespace support;
+using namespace tocsin;
 
 thread_local long allocations = 0;
 

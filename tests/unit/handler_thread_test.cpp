@@ -37,15 +37,9 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::task;
-using support::thread_group;
-using support::until;
-using tocsin::auto_reset_event;
-using tocsin::handler_closed;
-using tocsin::handler_thread;
-using tocsin::job;
-using tocsin::manual_reset_event;
-using tocsin::post_status;
+using namespace support;
+using support::task;  // not the library's
+using namespace tocsin;
 
 // Keeps a handler busy with one job until it is released, or until the end of this object's life.
 class obstacle {

@@ -36,14 +36,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::thread_group;
-using tocsin::all_operation;
-using tocsin::any_operation;
-using tocsin::any_result;
-using tocsin::auto_reset_event;
-using tocsin::ended_operation;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 constexpr any_result first{wait_status::signaled, 0};
 constexpr any_result stopped{wait_status::stopped};
@@ -585,7 +579,6 @@ TEST(OperationErrors, StartThrowsAndTheOperationIsIdle) {
 }
 
 #if TOCSIN_ON_POSIX
-using support::pipe_ends;
 
 TEST(OperationDescriptor, IsASourceLikeOthers) {
     pipe_ends pipe;

@@ -29,12 +29,7 @@
 namespace {
 
 using namespace std::chrono_literals;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::process_end;
-using tocsin::process_exit;
-using tocsin::wait_any;
-using tocsin::wait_status;
+using namespace tocsin;
 
 int start_pausing() {
     const pid_t child = fork();

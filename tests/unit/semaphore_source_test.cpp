@@ -24,17 +24,9 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::task;
-using support::thread_group;
-using support::until_parked;
-using tocsin::any_result;
-using tocsin::auto_reset_event;
-using tocsin::binary_semaphore;
-using tocsin::counting_semaphore;
-using tocsin::manual_reset_event;
-using tocsin::source;
-using tocsin::wait_any;
-using tocsin::wait_status;
+using namespace support;
+using support::task;  // not the library's
+using namespace tocsin;
 
 TEST(SemaphoreInWaitAny, OnePermitIsTakenFromTheFirstThatHasOne) {
     counting_semaphore<> empty(0);

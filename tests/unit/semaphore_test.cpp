@@ -29,13 +29,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::rounds;
-using support::thread_group;
-using support::until_parked;
-using tocsin::binary_semaphore;
-using tocsin::counting_semaphore;
-using tocsin::spin_policy;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 using steady = std::chrono::steady_clock;
 
 constinit counting_semaphore<8> at_compile_time(3);

@@ -44,14 +44,8 @@ using senders::inplace_stop_token;
 using senders::sync_wait;
 using senders::token_env;
 using senders::with_token;
-using support::hand_clock;
-using support::thread_group;
-using tocsin::any_result;
-using tocsin::as_sender;
-using tocsin::as_sender_all;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 namespace ex = tocsin::execution;
 

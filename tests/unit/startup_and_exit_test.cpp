@@ -37,13 +37,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::everything_works_on;
-using support::rounds;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 constinit manual_reset_event global_gate;
 constinit auto_reset_event global_token;

@@ -24,13 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::thread_group;
-using tocsin::any_result;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::stop_token;
-using tocsin::sync_wait;
-using tocsin::task;
-using tocsin::wait_status;
+using namespace tocsin;
 
 task<int> after(manual_reset_event& ready, int value) {
     co_await tocsin::async_wait(ready);

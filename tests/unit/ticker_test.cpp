@@ -27,16 +27,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
-using support::hand_clock;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::every;
-using tocsin::ready_item;
-using tocsin::ticker;
-using tocsin::wait_any;
-using tocsin::wait_set;
-using tocsin::wait_status;
-using tocsin::wait_timer;
+using namespace support;
+using namespace tocsin;
 
 // Waits for the ticker alone.
 wait_status wait_for(ticker& one, const tocsin::limits& how = {}) { return wait_any(how, one).status; }

@@ -43,15 +43,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
-using support::freezer;
-using support::rounds;
-using support::starting_line;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::spin_policy;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 // How long two threads race for one order of their steps.
 constexpr auto litmus_time = 1s;

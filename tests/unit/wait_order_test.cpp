@@ -32,12 +32,7 @@
 namespace {
 
 using namespace std::chrono_literals;
-using tocsin::any_result;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_any;
-using tocsin::wait_order;
-using tocsin::wait_status;
+using namespace tocsin;
 
 // The chance that one of n ready sources is taken by none of `rounds` waits is at most (1 - 1/n)^rounds: for 5 and
 // 1,000, 10^-97.

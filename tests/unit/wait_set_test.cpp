@@ -31,15 +31,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::pipe_ends;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::readable;
-using tocsin::ready_item;
-using tocsin::wait_set;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 // The tags that are ready now, sorted.
 std::vector<std::uint64_t> ready_in(wait_set& set, std::size_t max = 64) {

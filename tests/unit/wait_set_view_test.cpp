@@ -41,15 +41,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
-using support::pipe_ends;
-using support::thread_group;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::readable;
-using tocsin::ready_item;
-using tocsin::wait_set;
-using tocsin::wait_status;
-using tocsin::wait_timer;
+using namespace support;
+using namespace tocsin;
 
 using tags = std::multiset<std::uint64_t>;
 

@@ -31,20 +31,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
-using support::allocations;
-using support::countdown;
-using support::rounds;
-using support::thread_group;
-using support::until_parked;
-using tocsin::after;
-using tocsin::any_result;
-using tocsin::at;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::source;
-using tocsin::wait_all;
-using tocsin::wait_any;
-using tocsin::wait_status;
+using namespace support;
+using namespace tocsin;
 
 constexpr any_result timed_out{wait_status::timed_out};
 constexpr any_result stopped{wait_status::stopped};

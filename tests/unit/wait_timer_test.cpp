@@ -36,11 +36,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
-using support::thread_group;
-using tocsin::ready_item;
-using tocsin::wait_set;
-using tocsin::wait_status;
-using tocsin::wait_timer;
+using namespace support;
+using namespace tocsin;
 
 using tags = std::vector<std::uint64_t>;
 
@@ -351,7 +348,6 @@ TEST(WaitTimer, MovesCheaplyHoweverManyThereAre) {
 }
 
 #if TOCSIN_ON_POSIX
-using support::pipe_ends;
 
 TEST(WaitTimer, EndsASleepInThePoller) {
     pipe_ends idle;

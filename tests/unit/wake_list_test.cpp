@@ -31,12 +31,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::thread_group;
-using support::until_parked;
-using tocsin::auto_reset_event;
-using tocsin::manual_reset_event;
-using tocsin::wait_any;
-using tocsin::wake_list;
+using namespace support;
+using namespace tocsin;
 
 TEST(WakeList, IsMovedNotCopied) {
     static_assert(!std::is_copy_constructible_v<wake_list> && !std::is_copy_assignable_v<wake_list>);

@@ -9,7 +9,6 @@
 #include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
 
-#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -184,12 +183,6 @@ constexpr bool are_sources_of() {
 // refused.)
 template <class... Arguments>
 inline constexpr bool become_sources_quietly = (std::is_nothrow_constructible_v<source, Arguments> && ...);
-
-template <class... Sources>
-std::array<source, sizeof...(Sources)> list_of(Sources&... from) noexcept(
-    become_sources_quietly<Sources&...>) {
-    return {source(from)...};
-}
 
 // The result of a call that does not compile. Never defined.
 template <class Result>

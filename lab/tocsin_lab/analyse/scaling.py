@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a result to a prediction for machines with other numbers of cores, alongside what the result itself measured.
 
-The costs come from the result: from its floors, from the latency of one wake-up, and from the turns of a single thread
+The costs come from the result: from its floors, from the latency of one wake-up, and from the uses of a single thread
 at the lot. None of them is taken from what is predicted.
 """
 
@@ -28,7 +28,7 @@ CONTESTANTS = {
     "rejected_one_by_one": Way.ONE_BY_ONE,
 }
 TIME: Key = ("time", "median")
-TURN: Key = ("turn", "value")
+USE: Key = ("use", "value")
 
 
 class Lacking(LabError):
@@ -106,7 +106,7 @@ def costs_of(result: Result, cases: list[CaseSummary]) -> list[Cost]:
         Cost("wake", "a wake call, the core awake", "floors futex_wake_sleeper_one_core", wake),
         Cost("switch", "to sleep, and continue with the next thread", "floors wake_to_running_one_core less wake",
              max(here - wake, read.floor("system_call"))),
-        Cost("hold", "a turn at a bucket's lock", "lot, own event, one thread: half of it",
+        Cost("hold", "a use of a bucket's lock", "lot, own event, one thread: half of it",
              read.need("lot", "tocsin", TIME, event="own", threads="1") / 2),
     ]  # fmt: skip
     if several:
@@ -143,11 +143,11 @@ def checks(result: Result, costs: Costs, cases: list[CaseSummary]) -> Iterator[C
             for who, way in CONTESTANTS.items():
                 if who in case.figures:
                     yield from broadcast_checks(case, who, broadcast(way, cores, int(given["threads"]), costs))
-        elif case.scenario.name == "lot" and TURN in case.figures.get("tocsin", {}):
+        elif case.scenario.name == "lot" and USE in case.figures.get("tocsin", {}):
             threads = int(given["threads"])
             # With an event of its own, no thread shares a bucket: the model of one thread holds.
             time = lot(threads if given["event"] == "shared" else 1, 0, costs)
-            measured = case.figures["tocsin"][TURN].value
+            measured = case.figures["tocsin"][USE].value
             yield Check(f"lot, {given['event']} event, threads {threads}", "tocsin", "release and park", time, measured)
 
 

@@ -248,7 +248,7 @@ def broadcast(way: Way, cores: int, waiters: int, costs: Costs) -> Awakening:
 # The lot
 
 LOOKS_NS = 1_000.0  # how long a thread looks at a bucket's lock before it sleeps: 20 pauses
-LINES_A_TURN = 3  # fetched from the core that held the lock before: the bucket, the event, the node
+LINES_A_USE = 3  # fetched from the core that held the lock before: the bucket, the event, the node
 
 
 class BucketLock:
@@ -264,13 +264,13 @@ class BucketLock:
 
 
 class Lot:
-    """One thread on each core releases and parks without a pause: two turns at a bucket's lock.
+    """One thread on each core releases and parks without a pause: two uses of a bucket's lock.
 
     `waiters` is the number of events that the threads choose from at random; 0: all use one event.
     """
 
-    def __init__(self, cores: int, waiters: int, costs: Costs, turns: int, seed: int = 1) -> None:
-        self.costs, self.cores, self.left = costs, cores, turns
+    def __init__(self, cores: int, waiters: int, costs: Costs, uses: int, seed: int = 1) -> None:
+        self.costs, self.cores, self.left = costs, cores, uses
         self.clock = Clock()
         self.dice = random.Random(seed)
         self.events = [self.dice.randrange(BUCKETS) for _ in range(waiters)]
@@ -279,7 +279,7 @@ class Lot:
         self.done = 0
 
     def run(self) -> float:
-        """Nanoseconds that a thread takes for a release and a park, which are two turns."""
+        """Nanoseconds that a thread takes for a release and a park, which are two uses."""
         for thread in range(self.cores):
             self.begin(thread)
         self.clock.run()
@@ -311,7 +311,7 @@ class Lot:
         lock.held = True
         foreign = lock.last is not None and lock.last != thread
         lock.last = thread
-        took = self.costs.hold + (LINES_A_TURN * self.costs.line if foreign else 0.0)
+        took = self.costs.hold + (LINES_A_USE * self.costs.line if foreign else 0.0)
         self.clock.at(self.clock.now + took, lambda: self.free(thread, lock))
 
     def free(self, thread: int, lock: BucketLock) -> None:
@@ -339,6 +339,6 @@ class Lot:
             self.hold(lock.spinners.popleft()[0], lock)
 
 
-def lot(cores: int, waiters: int, costs: Costs, turns: int | None = None) -> float:
+def lot(cores: int, waiters: int, costs: Costs, uses: int | None = None) -> float:
     """Nanoseconds for a release and a park, in each of `cores` threads; `waiters` events, or (0) one that all share."""
-    return Lot(cores, waiters, costs, turns or 100 * cores + 1000).run()
+    return Lot(cores, waiters, costs, uses or 100 * cores + 1000).run()

@@ -57,7 +57,7 @@ QUOTED = (
     Quote("event/64 sockets, wait_set", "multiplexed", SOCKETS, "cpu",
           readme="an event or 64 sockets, by `wait_set`: CPU"),
     Quote("event/64 sockets, wait_any", "multiplexed", SOCKETS, "cpu", "tocsin_wait_any"),
-    Quote("a lock, 4 threads", "locks", {"lock": "word", "bytes": "4", "threads": "4"}, "turn"),
+    Quote("a lock, 4 threads", "locks", {"lock": "word", "bytes": "4", "threads": "4"}, "use"),
     Quote("commit, 64 threads, memory", "group_commit", {"threads": "64", "on": "memory"}, "commit"),
     Quote("commit, 64 threads, disk", "group_commit", {"threads": "64", "on": "disk"}, "commit"),
     Quote("size of an event", "memory", {"event": "auto", "events": "1000"}, "size",

@@ -72,20 +72,20 @@ struct batches_done {
 };
 
 // The same for each of several threads at once, by the thread's CPU clock: what an operation costs, no matter what else
-// runs on the core. A turn is OperationsATurn operations.
-template <std::uint64_t OperationsATurn = 1, class Subject, class Turn>
-batches_done time_batches_by_cpu(std::int64_t budget_ns, histogram& times, Subject& subject, Turn turn) {
-    const batch found = find_batch(subject, turn, budget_ns / 10);
+// runs on the core. A step is OperationsAStep operations.
+template <std::uint64_t OperationsAStep = 1, class Subject, class Step>
+batches_done time_batches_by_cpu(std::int64_t budget_ns, histogram& times, Subject& subject, Step step) {
+    const batch found = find_batch(subject, step, budget_ns / 10);
     const std::uint64_t size = found.size * 4;  // reading this clock is a system call
-    batches_done done{found.executed * OperationsATurn, 1};
+    batches_done done{found.executed * OperationsAStep, 1};
     const std::int64_t end = now() + budget_ns;
     std::int64_t start = thread_cpu();
     do {
-        repeat(size, subject, turn);
+        repeat(size, subject, step);
         const std::int64_t stop = thread_cpu();
-        times.record_batch(stop - start, size * OperationsATurn);
+        times.record_batch(stop - start, size * OperationsAStep);
         start = stop;
-        done.operations += size * OperationsATurn;
+        done.operations += size * OperationsAStep;
         ++done.harness_calls;
     } while (now() < end);
     return done;

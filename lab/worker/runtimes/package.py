@@ -84,7 +84,7 @@ SCENARIOS: dict[str, tuple[str, str, tuple[dict[str, Any], ...], list[tuple[dict
         "Python: how long does one wait for a lock that another thread takes again and again?",
         "The other thread runs an empty loop of so many rounds while it has the lock.",
         (column("wait", "the wait"),),
-        [({"kind": kind, "turn": turn}, TYPES) for kind in ("Lock", "RLock") for turn in ("500", "5000")],
+        [({"kind": kind, "held": held}, TYPES) for kind in ("Lock", "RLock") for held in ("500", "5000")],
     ),
     "python_many": (
         "Python: what does a wait over many events cost?",

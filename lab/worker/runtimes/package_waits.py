@@ -323,9 +323,9 @@ def contended(contestant, budget_ns, kind):
     return {"time": (number * threads, times)}, number * threads * len(times), wrong
 
 
-def busy_lock(contestant, budget_ns, kind, turn):
-    """How long a thread waits for a lock that another one takes again and again, for `turn` rounds of a loop."""
-    lock, rounds, over, taken = getattr(importlib.import_module(contestant), kind)(), int(turn), [], [0]
+def busy_lock(contestant, budget_ns, kind, held):
+    """How long a thread waits for a lock that another one takes again and again, for `held` rounds of a loop."""
+    lock, rounds, over, taken = getattr(importlib.import_module(contestant), kind)(), int(held), [], [0]
 
     def busy():
         while not over:

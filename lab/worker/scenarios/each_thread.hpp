@@ -10,15 +10,15 @@
 
 namespace lab {
 
-template <std::uint64_t OperationsATurn = 1, class Subject, class Turn>
-void time_each_thread(context& run, const char* metric, std::uint64_t wanted, Subject& subject, Turn turn) {
+template <std::uint64_t OperationsAStep = 1, class Subject, class Step>
+void time_each_thread(context& run, const char* metric, std::uint64_t wanted, Subject& subject, Step step) {
     std::vector<histogram> times(wanted);
     std::vector<batches_done> done(wanted);
     thread_group threads(wanted, [&](std::size_t i) {
         if (wanted <= usable_cores().size() && !pin_to_nth(i)) {
             run.note("not permitted to pin threads to cores");
         }
-        done[i] = time_batches_by_cpu<OperationsATurn>(run.budget_ns(), times[i], subject, turn);
+        done[i] = time_batches_by_cpu<OperationsAStep>(run.budget_ns(), times[i], subject, step);
     });
     if (!threads.shortage().empty()) run.note(threads.shortage());
     timed_section section(run);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many turns each thread gets and how long it waits for one, when several threads want the same thing all the time.
+// How often each thread gets a lock and how long it waits for it, when several threads want it all the time.
 #include "../lineup.hpp"
 #include "../measure/machine.hpp"
 #include "../measure/work.hpp"
@@ -27,9 +27,9 @@ private:
     E event_;
 };
 
-// What the threads take turns with, as a lock: an auto event, or a lock of 4 bytes or of its own size.
-struct turns_of_case {
-    static bool is_event(const parameters& given) { return given.text("turn") == "event"; }
+// What the threads use as a lock: an auto event, or a lock of 4 bytes or of its own size.
+struct locks_by_case {
+    static bool is_event(const parameters& given) { return given.text("lock") == "event"; }
 
     template <class C, class F>
     static void with(const parameters& given, F f) {
@@ -48,51 +48,51 @@ struct turns_of_case {
         return has_one ? std::string() : std::string(C::info.no_lock);
     }
 
-    template <class Turn>
+    template <class Lock>
     static void check(context& run) {
-        check_lock<Turn>(run);
+        check_lock<Lock>(run);
     }
 };
 
-struct fairness : scenario_of<fairness, turns_of_case> {
+struct fairness : scenario_of<fairness, locks_by_case> {
     static const scenario_info& info() {
         static const scenario_info about{
             .name = "fairness",
-            .question = "Does every thread get a turn, and how long does the unluckiest wait for it?",
+            .question = "Does every thread get the lock, and how long does the unluckiest wait for it?",
             .method =
-                "each thread takes a turn, works for 500 units (0.5 to 1 us), passes the turn on, works as "
-                "long outside and wants the next, until the time is up. event: one set of an auto event "
-                "gives one turn; lock: a word lock of 4 bytes, or a lock of its own size. A thread's "
-                "longest wait is one value; shares are of the turns, 1 is even. Unpinned",
+                "each thread takes the lock, works for 500 units (0.5 to 1 us), passes it on, works as long "
+                "outside and wants it again, until the time is up. event: an auto event, which a set passes "
+                "on; word: a word lock of 4 bytes, or a lock of its own size. A thread's longest wait is "
+                "one value; shares are of the uses, 1 is even. Unpinned",
             .columns = {{"longest", "median", "longest wait", "ns", true},
                         {"longest", "most", "of the unluckiest", "ns"},
                         {"least_share", "value", "least share", "count"},
                         {"most_share", "value", "largest share", "count"},
-                        {"turn", "value", "time a turn", "ns"},
+                        {"use", "value", "time a use", "ns"},
                         cpu_column,
                         switches_column,
                         syscalls_column},
-            .cases = {{{{"turn", "event"}, {"threads", "4"}}, tier::quick},
-                      {{{"turn", "lock"}, {"threads", "4"}}, tier::standard},
-                      {{{"turn", "event"}, {"threads", "16"}}, tier::full},
-                      {{{"turn", "lock"}, {"threads", "16"}}, tier::full}},
-            .floor = "none: an even share takes a thread switch per turn, and the fastest way takes none",
+            .cases = {{{{"lock", "event"}, {"threads", "4"}}, tier::quick},
+                      {{{"lock", "word"}, {"threads", "4"}}, tier::standard},
+                      {{{"lock", "event"}, {"threads", "16"}}, tier::full},
+                      {{{"lock", "word"}, {"threads", "16"}}, tier::full}},
+            .floor = "none: an even share takes a thread switch per use, and the fastest way takes none",
         };
         return about;
     }
 
-    static constexpr std::string_view no_floor = "an even share and a fast turn exclude each other";
+    static constexpr std::string_view no_floor = "an even share and a fast use exclude each other";
 
     struct alignas(128) record {
-        std::uint64_t turns = 0;
+        std::uint64_t uses = 0;
         std::int64_t longest = 0;
     };
 
-    template <class Turn>
+    template <class Lock>
     static void run_with(context& run) {
         const std::size_t wanted = run.given.number("threads");
         struct alignas(128) shared {
-            Turn turn;
+            Lock lock;
             alignas(128) std::uint64_t inside = 0;
         };
         const auto data = std::make_unique<shared>();
@@ -100,15 +100,15 @@ struct fairness : scenario_of<fairness, turns_of_case> {
         std::atomic<bool> over{false};
         thread_group threads(wanted, [&](std::size_t index) {
             record own;
-            do {  // at least one turn, however late this thread starts
+            do {  // at least one use, however late this thread starts
                 const std::int64_t start = now();
-                data->turn.lock();
+                data->lock.lock();
                 own.longest = std::max(own.longest, now() - start);
                 ++data->inside;
                 work(work_inside);
-                data->turn.unlock();
+                data->lock.unlock();
                 work(work_outside);
-                ++own.turns;
+                ++own.uses;
             } while (!over.load(std::memory_order_relaxed));
             records[index] = own;
         });
@@ -126,16 +126,16 @@ struct fairness : scenario_of<fairness, turns_of_case> {
                        std::span<const record> records, std::uint64_t inside) {
         std::uint64_t total = 0;
         for (const record& one : records) {
-            total += one.turns;
+            total += one.uses;
             run.distribution("longest").record_nanoseconds(one.longest);
         }
         section.stop(total, 0, 1 + records.size());
-        const auto [least, most] = std::ranges::minmax_element(records, {}, &record::turns);
+        const auto [least, most] = std::ranges::minmax_element(records, {}, &record::uses);
         const double even = static_cast<double>(total) / static_cast<double>(records.size());
-        run.value("least_share", static_cast<double>(least->turns) / even);
-        run.value("most_share", static_cast<double>(most->turns) / even);
-        run.value("turn", static_cast<double>(took) / static_cast<double>(total));
-        run.require(inside == total, "one thread at a time has the turn");
+        run.value("least_share", static_cast<double>(least->uses) / even);
+        run.value("most_share", static_cast<double>(most->uses) / even);
+        run.value("use", static_cast<double>(took) / static_cast<double>(total));
+        run.require(inside == total, "one thread at a time holds the lock");
     }
 };
 

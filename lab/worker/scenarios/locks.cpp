@@ -60,11 +60,11 @@ struct locks : scenario_of<locks, locks_of_case> {
             .method =
                 "each thread takes the lock, works for 30 units (30 to 50 ns), releases it and works for "
                 "100 outside, until the time is up; with hold_us it works for so many microseconds inside. "
-                "Wall time and CPU of all threads per turn; the share of "
+                "Wall time and CPU of all threads per use; the share of "
                 "the thread that got least (1 is fair). Unpinned. Locks with a size of their own run "
                 "alongside "
                 "the word locks of every size",
-            .columns = {{"turn", "value", "time a turn", "ns", true},
+            .columns = {{"use", "value", "time a use", "ns", true},
                         cpu_column,
                         {"least_share", "value", "least share", "count"},
                         switches_column,
@@ -115,7 +115,7 @@ struct locks : scenario_of<locks, locks_of_case> {
 
     static void run_floor(context& run) {
         std::vector<private_word> words(run.given.number("threads"));
-        take_turns(
+        use_in_threads(
             run, [&](std::size_t thread) { keep(words[thread].word.exchange(1, std::memory_order_relaxed)); },
             [&](std::size_t thread) { keep(words[thread].word.exchange(0, std::memory_order_relaxed)); });
     }
@@ -127,32 +127,32 @@ struct locks : scenario_of<locks, locks_of_case> {
             alignas(128) std::uint64_t inside = 0;
         };
         const auto data = std::make_unique<shared>();
-        const std::uint64_t turns = take_turns(
+        const std::uint64_t uses = use_in_threads(
             run,
             [&](std::size_t) {
                 data->lock.lock();
                 ++data->inside;
             },
             [&](std::size_t) { data->lock.unlock(); });
-        run.require(data->inside == turns, "one thread at a time holds the lock");
+        run.require(data->inside == uses, "one thread at a time holds the lock");
     }
 
     template <class Enter, class Leave>
-    static std::uint64_t take_turns(context& run, Enter enter, Leave leave) {
+    static std::uint64_t use_in_threads(context& run, Enter enter, Leave leave) {
         const std::uint64_t wanted = run.given.number("threads");
         const std::uint64_t inside = units_inside(run.given);
         std::atomic<bool> over{false};
-        std::vector<std::uint64_t> turns(wanted);
+        std::vector<std::uint64_t> uses(wanted);
         thread_group threads(wanted, [&](std::size_t i) {
             std::uint64_t own = 0;
-            do {  // at least one turn, however late this thread starts
+            do {  // at least one use, however late this thread starts
                 enter(i);
                 work(inside);
                 leave(i);
                 work(work_outside);
                 ++own;
             } while (!over.load(std::memory_order_relaxed));
-            turns[i] = own;
+            uses[i] = own;
         });
         if (!threads.shortage().empty()) run.note(threads.shortage());
         timed_section section(run);
@@ -162,10 +162,10 @@ struct locks : scenario_of<locks, locks_of_case> {
         over = true;
         threads.join();
         const std::int64_t took = now() - start;
-        const std::uint64_t total = std::accumulate(turns.begin(), turns.end(), std::uint64_t{0});
+        const std::uint64_t total = std::accumulate(uses.begin(), uses.end(), std::uint64_t{0});
         section.stop(total, 0, 1 + wanted);  // one sleep; about as many as threads to open the gate and join
-        run.value("turn", static_cast<double>(took) / static_cast<double>(total));
-        run.value("least_share", static_cast<double>(*std::ranges::min_element(turns)) *
+        run.value("use", static_cast<double>(took) / static_cast<double>(total));
+        run.value("least_share", static_cast<double>(*std::ranges::min_element(uses)) *
                                      static_cast<double>(threads.size()) / static_cast<double>(total));
         return total;
     }

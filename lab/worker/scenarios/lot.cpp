@@ -73,7 +73,7 @@ struct lot : scenario_of<lot, coroutine_events> {
                 "waits again: a bucket is locked twice, and no system call is made. Wall time of a set and "
                 "a wait, the mean of a thread. own: each thread has an event with one coroutine; shared: "
                 "all threads share one event",
-            .columns = {{"turn", "value", "release and park", "ns"},
+            .columns = {{"use", "value", "release and park", "ns"},
                         {"time", "median", "by batch", "ns"},
                         {"time", "p99", "p99", "ns"},
                         {"cpu", "value", "CPU", "ns"},
@@ -177,7 +177,7 @@ struct lot : scenario_of<lot, coroutine_events> {
             sum += done[i];
             each_ns += 1 / took[i];
         }
-        run.value("turn", static_cast<double>(wanted) / each_ns);
+        run.value("use", static_cast<double>(wanted) / each_ns);
         section.stop(sum, 0, threads.size());
         return sum;
     }
