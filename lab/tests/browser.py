@@ -192,6 +192,14 @@ class BrowserTest(unittest.TestCase):
             for link in page.locator("#finding a").all():
                 self.assertEqual(page.locator(link.get_attribute("href")).count(), 1)
 
+    def test_the_bar_shows_all_its_links_and_hides_no_heading(self) -> None:
+        for width in (PHONE, DESKTOP):
+            page = self.open(width)
+            self.assertEqual(page.evaluate(CUT_LINKS), [], width)
+            page.click(".links a[href='#scenarios']")
+            bar = page.locator("nav.bar").bounding_box()
+            self.assertGreaterEqual(page.locator("#scenarios h2").bounding_box()["y"], bar["y"] + bar["height"], width)
+
     def test_a_scenario_is_short_until_it_is_opened(self) -> None:
         page = self.open()
         for scenario in page.locator("article.scenario").all():
@@ -357,6 +365,13 @@ TOUCHING = """[...document.querySelectorAll('.chart svg .role-axis-label')].flat
   return boxes.slice(1).filter((one, at) => Math.abs(one.box.top - boxes[at].box.top) < 3 &&
     one.box.left - boxes[at].box.right < 4).map((one) => one.text);
 })"""
+
+# Links of the bar that a reader can't see without scrolling the bar.
+CUT_LINKS = """[...document.querySelectorAll('.links a')].filter((link) => {
+  const bar = link.parentElement.getBoundingClientRect();
+  const box = link.getBoundingClientRect();
+  return box.right > bar.right || box.left < bar.left || box.bottom > bar.bottom;
+}).map((link) => link.text)"""
 
 CONTRAST = """([text, ground]) => {
   const style = getComputedStyle(document.documentElement);
