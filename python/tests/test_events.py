@@ -174,6 +174,8 @@ class Refusals(unittest.TestCase):
         self.assertRaises(OverflowError, tocsin.Semaphore, 1 << 40)
         one = tocsin.Semaphore(3)
         self.assertRaises(RuntimeError, one.__init__, 4)
+        for wrong in (0, -1, 1 << 30):
+            self.assertRaisesRegex(ValueError, "n must be at least 1", one.release, wrong)
         self.assertEqual(one.value, 3)
 
     def test_what_is_no_source(self):
@@ -358,6 +360,12 @@ class Conditions(unittest.TestCase):
             if waits:
                 return self.assertEqual(results, [True])
         self.fail("a thread that waits ten seconds was never found waiting")
+
+    def test_a_wait_without_the_lock_is_refused_and_leaves_nobody_behind(self):
+        for lock in (None, tocsin.Lock(), threading.RLock()):
+            condition = tocsin.Condition(lock)
+            self.assertRaisesRegex(RuntimeError, "cannot wait on un-acquired lock", condition.wait, 0.001)
+            self.assertIn(", 0)>", repr(condition))
 
     def test_over_a_plain_lock_and_over_a_foreign_one(self):
         for lock in (tocsin.Lock(), threading.Lock(), threading.RLock()):

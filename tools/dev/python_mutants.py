@@ -54,9 +54,11 @@ def mutants():
             for name, change in named.items():
                 old, new = (CHANGE.sub(part, change) for part in (lambda found: found[1] or "",
                                                                   lambda found: found[2] or found[3] or ""))
-                planted, times = code(old).subn(lambda _, new=new: new.strip("\n"), text)
+                planted, times = code(old).subn(lambda _, new=new: new.strip(), text)
                 if times != 1:
                     raise ValueError(f"mutant '{name}': its code occurs {times} times in {file}, not once")
+                if file.endswith(".py"):
+                    compile(planted, name, "exec")
                 yield name, file, planted, tests
 
 
