@@ -4,6 +4,7 @@
 import copy
 import gc
 import math
+import os
 import pickle
 import queue
 import socket
@@ -283,16 +284,26 @@ class Several(unittest.TestCase):
             threads.join()
 
     def test_two_threads_answer_each_other_through_many_events(self):
-        # A wait for more than eight looks before it is queued, in the main thread, too.
+        # A wait for more than eight looks before it is queued, in the main thread, too. It sees an answer in time if the
+        # other thread has a processor of its own.
         there, back = ([tocsin.AutoResetEvent() for _ in range(20)] for _ in range(2))
-        rounds = 500
+        rounds = 5000
+        processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+        def bind(which):
+            if len(processors) > 1:
+                os.sched_setaffinity(0, {processors[which]})  # this thread alone
 
         def answer():
+            bind(1)
             for i in range(rounds):
                 self.assertEqual(tocsin.wait_any(*there, timeout=PATIENCE), i % 20)
                 back[-1 - i % 20].set()
 
         with support.Threads(1, answer) as threads:
+            if processors:
+                self.addCleanup(os.sched_setaffinity, 0, processors)
+            bind(0)
             for i in range(rounds):
                 there[i % 20].set()
                 self.assertEqual(tocsin.wait_any(*back, timeout=PATIENCE), 19 - i % 20)
