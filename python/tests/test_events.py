@@ -284,8 +284,8 @@ class Several(unittest.TestCase):
             threads.join()
 
     def test_two_threads_answer_each_other_through_many_events(self):
-        # A wait for more than eight looks before it is queued, in the main thread, too. It sees an answer in time if the
-        # other thread has a processor of its own.
+        # A wait for more than eight looks before it is queued, in the main thread, too. It sees an answer in time if
+        # the other thread has a processor of its own.
         there, back = ([tocsin.AutoResetEvent() for _ in range(20)] for _ in range(2))
         rounds = 5000
         processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
