@@ -15,7 +15,7 @@ import unittest
 import support
 import tocsin
 from support import PATIENCE
-from tocsin import _asyncio
+from tocsin import _asyncio, _core
 
 
 def run(coroutine):
@@ -71,11 +71,25 @@ class Coroutines(unittest.TestCase):
             self.assertIs(await waiting, True)
             self.assertEqual((a.is_set(), b.value), (False, 0))
             self.assertIs(await tocsin.wait_all_async(a, b, timeout=0.001), False)
-            with self.assertRaises(ValueError):
-                await tocsin.wait_async()
-            with self.assertRaises(TypeError):
-                await tocsin.wait_async(object())
         run(main())
+
+    def test_bad_input(self):
+        event = tocsin.Event()
+        for error, words, begin in (
+            (ValueError, r"wait_async\(\) needs something", lambda: tocsin.wait_async()),
+            (ValueError, r"wait_all_async\(\) needs something", lambda: tocsin.wait_all_async(timeout=1)),
+            (ValueError, "the same", lambda: tocsin.wait_all_async(event, event)),
+            (TypeError, "no event", lambda: tocsin.wait_async(object())),
+            (ValueError, "nan", lambda: tocsin.wait_async(event, timeout=float("nan"))),
+            (TypeError, "not str", lambda: tocsin.wait_async(event, timeout="soon")),
+            (TypeError, "not both", lambda: tocsin.wait_async(event, timeout=1, deadline=tocsin.monotonic_deadline(1))),
+            (TypeError, "monotonic_deadline", lambda: tocsin.wait_async(event, deadline=3.0)),
+            (OSError, "", lambda: tocsin.wait_async(event, 1 << 30)),
+        ):
+            with self.subTest(words=words), self.assertRaisesRegex(error, words):
+                run(begin())
+        for function in (_core._run_bridge, _core._close_bridge, _core._give_back):
+            self.assertRaisesRegex(TypeError, "not a", function, event)
 
     def test_a_queue_between_a_thread_and_a_coroutine(self):
         async def main():
@@ -130,7 +144,7 @@ class Coroutines(unittest.TestCase):
                 waiting.send(None)
                 token.set()  # handed to the wait, whose future stays pending
                 waiting.close()
-                tocsin._core._run_bridge(_asyncio._bridges[asyncio.get_running_loop()])
+                _core._run_bridge(_asyncio._bridges[asyncio.get_running_loop()])
                 self.assertTrue(token.wait(0))
         run(main())
 
@@ -152,7 +166,7 @@ class Coroutines(unittest.TestCase):
             await asyncio.sleep(0)
             token.set()
             # The bridge resolves the future; the task is cancelled before it runs.
-            tocsin._core._run_bridge(_asyncio._bridges[loop])
+            _core._run_bridge(_asyncio._bridges[loop])
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
@@ -284,7 +298,7 @@ class Coroutines(unittest.TestCase):
             for _ in range(10_000):
                 future = loop.create_future()
                 futures.append(future)
-                waits.append(tocsin._core._begin_async(bridge, future, (event,), False))
+                waits.append(_core._begin_async(bridge, future, (event,), False))
             each = (tracemalloc.get_traced_memory()[0] - before) / 10_000
             tracemalloc.stop()
             if descriptors:

@@ -4,6 +4,7 @@
 import copy
 import gc
 import math
+import os
 import pickle
 import queue
 import socket
@@ -174,6 +175,8 @@ class Refusals(unittest.TestCase):
         self.assertRaises(OverflowError, tocsin.Semaphore, 1 << 40)
         one = tocsin.Semaphore(3)
         self.assertRaises(RuntimeError, one.__init__, 4)
+        for wrong in (0, -1, 1 << 30):
+            self.assertRaisesRegex(ValueError, "n must be at least 1", one.release, wrong)
         self.assertEqual(one.value, 3)
 
     def test_what_is_no_source(self):
@@ -281,16 +284,26 @@ class Several(unittest.TestCase):
             threads.join()
 
     def test_two_threads_answer_each_other_through_many_events(self):
-        # A wait for more than eight looks before it is queued, in the main thread, too.
+        # A wait for more than eight looks before it is queued, in the main thread, too. It sees an answer in time if
+        # the other thread has a processor of its own.
         there, back = ([tocsin.AutoResetEvent() for _ in range(20)] for _ in range(2))
-        rounds = 500
+        rounds = 5000
+        processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+        def bind(which):
+            if len(processors) > 1:
+                os.sched_setaffinity(0, {processors[which]})  # this thread alone
 
         def answer():
+            bind(1)
             for i in range(rounds):
                 self.assertEqual(tocsin.wait_any(*there, timeout=PATIENCE), i % 20)
                 back[-1 - i % 20].set()
 
         with support.Threads(1, answer) as threads:
+            if processors:
+                self.addCleanup(os.sched_setaffinity, 0, processors)
+            bind(0)
             for i in range(rounds):
                 there[i % 20].set()
                 self.assertEqual(tocsin.wait_any(*back, timeout=PATIENCE), 19 - i % 20)
@@ -358,6 +371,12 @@ class Conditions(unittest.TestCase):
             if waits:
                 return self.assertEqual(results, [True])
         self.fail("a thread that waits ten seconds was never found waiting")
+
+    def test_a_wait_without_the_lock_is_refused_and_leaves_nobody_behind(self):
+        for lock in (None, tocsin.Lock(), threading.RLock()):
+            condition = tocsin.Condition(lock)
+            self.assertRaisesRegex(RuntimeError, "cannot wait on un-acquired lock", condition.wait, 0.001)
+            self.assertIn(", 0)>", repr(condition))
 
     def test_over_a_plain_lock_and_over_a_foreign_one(self):
         for lock in (tocsin.Lock(), threading.Lock(), threading.RLock()):

@@ -30,7 +30,10 @@ class Queues(unittest.TestCase):
         self.assertRaises(queue.Empty, one.get, True, 0.001)
         self.assertRaises(TypeError, one.put)
         self.assertRaises(TypeError, one.put, 1, timeout="x")
+        self.assertRaises(ValueError, one.put, 1, timeout=float("nan"))
         self.assertRaises(OverflowError, tocsin.Queue, 1 << 40)
+        self.assertRaises(RuntimeError, one.__init__, 3)
+        self.assertEqual(one.maxsize, 2)
         self.assertIn("0 items", repr(one))
 
     def test_an_item_that_was_accepted_before_close_is_got(self):
@@ -204,6 +207,28 @@ class WaitSets(unittest.TestCase):
         first.set()
         self.assertEqual(one.wait(0), [])
         self.assertTrue(first.is_set())
+
+    def test_a_member_that_is_removed_and_added_while_it_is_removed(self):
+        one, ends = tocsin.WaitSet(), socket.socketpair()
+
+        class Restless:
+            is_calm = True
+
+            def fileno(self):
+                if not self.is_calm:
+                    self.is_calm = True
+                    one.remove(self)
+                    one.add(self)
+                return ends[0].fileno()
+
+        with ends[0], ends[1]:
+            member = Restless()
+            one.add(member)
+            member.is_calm = False
+            self.assertRaisesRegex(KeyError, "has removed", one.remove, member)
+            self.assertEqual(len(one), 1)
+            one.remove(member)
+            self.assertEqual(len(one), 0)
 
     def test_keeps_members_alive_and_takes_threads_and_processes(self):
         one, event = tocsin.WaitSet(), tocsin.Event()

@@ -606,11 +606,15 @@ class Buffers(unittest.TestCase):
         memory = tocsin.SharedMemory.anonymous(4096)
         event = tocsin.SharedEvent(buffer=memory)
         read_only = memoryview(memory.buf).toreadonly()
+        closed = shared_memory.SharedMemory(create=True, size=64)
+        closed.close()
+        closed.unlink()
         for error, text, call in (
             (TypeError, "not int", lambda: tocsin.SharedEvent(buffer=3)),
             (TypeError, "positional|arguments", lambda: tocsin.SharedEvent(memory)),
             (ValueError, "not shared|multiple of 64", lambda: tocsin.SharedEvent(buffer=bytearray(256))),
             (BufferError, "", lambda: tocsin.SharedEvent(buffer=read_only)),
+            (ValueError, "closed", lambda: tocsin.SharedEvent(buffer=closed)),
             (ValueError, "multiple of 64", lambda: tocsin.SharedEvent(buffer=memory, offset=8)),
             (ValueError, "4096 bytes", lambda: tocsin.SharedEvent(buffer=memory, offset=-64)),
             (ValueError, "4096 bytes", lambda: tocsin.SharedEvent(buffer=memory, offset=8192)),

@@ -189,6 +189,35 @@ class Signals(unittest.TestCase):
             self.assertTrue(count())
             self.assertFalse(count())
 
+    def test_a_notification_of_a_wait_that_an_exception_ends_goes_to_the_next(self):
+        class Stop(Exception):
+            pass
+
+        condition, results = tocsin.Condition(), []
+
+        def handler(*_):
+            with condition:
+                condition.notify()  # the main thread, which has waited longest
+            raise Stop
+
+        def wait_second():
+            support.wait_for(lambda: condition._waiters)
+            with condition:
+                results.append(condition.wait(PATIENCE))
+
+        def interrupt():
+            support.wait_for(lambda: len(condition._waiters) == 2)
+            support.wait_until_parked(condition._waiters[0], 1)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        signal.signal(signal.SIGUSR1, handler)
+        with support.Threads(1, wait_second) as others, support.Threads(1, interrupt) as threads:
+            with condition:
+                self.assertRaises(Stop, condition.wait, PATIENCE)
+            threads.join()
+            others.join()
+        self.assertEqual(results, [True])
+
     def test_a_token_that_comes_when_the_time_has_passed_is_taken_or_left(self):
         self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
         for kind, give in ((tocsin.AutoResetEvent, "set"), (tocsin.Semaphore, "release")):
@@ -423,7 +452,7 @@ class Ends(unittest.TestCase):
 
     def test_two_interpreters(self):
         code = """if True:
-            import sys, tocsin
+            import signal, sys, tocsin
             try:
                 import _interpreters as interpreters
                 make, run = interpreters.create, interpreters.exec
@@ -436,7 +465,11 @@ class Ends(unittest.TestCase):
                              "assert not tocsin.Event().wait(0.001); q = tocsin.Queue(); q.put(1); q.get()")
                 assert failed is None, failed
                 interpreters.destroy(one)
-            assert not tocsin.Event().wait(0.001)
+            # Signals still end the waits of the main interpreter.
+            event = tocsin.Event()
+            signal.signal(signal.SIGALRM, lambda *_: event.set())
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            assert event.wait(30)
             """
         done = run(code)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -3,9 +3,13 @@
 
 python/tests/mutants.toml has them, and names the files of which each refusal of bad input is taken away in turn."""
 
+import contextlib
+import os
 import re
 import shutil
+import signal
 import subprocess
+import tempfile
 import time
 import tomllib
 
@@ -54,9 +58,11 @@ def mutants():
             for name, change in named.items():
                 old, new = (CHANGE.sub(part, change) for part in (lambda found: found[1] or "",
                                                                   lambda found: found[2] or found[3] or ""))
-                planted, times = code(old).subn(lambda _, new=new: new.strip("\n"), text)
+                planted, times = code(old).subn(lambda _, new=new: new.strip(), text)
                 if times != 1:
                     raise ValueError(f"mutant '{name}': its code occurs {times} times in {file}, not once")
+                if file.endswith(".py"):
+                    compile(planted, name, "exec")
                 yield name, file, planted, tests
 
 
@@ -72,15 +78,21 @@ def build():
 
 def run_tests(program, tests, seconds):
     """What the first test that fails says, or None. More seconds count as a hang."""
-    command = ["timeout", "-k", "5", f"{seconds:.0f}", program, "-X", "faulthandler", "-m", "unittest", "-f", "-q"]
-    done = subprocess.run([*command, *tests.split()], env={**ENVIRONMENT, **ENVIRONMENT_OF_TESTS}, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True, errors="replace", check=False)
-    if done.returncode == 0:
-        return None
-    if done.returncode == 124:
-        return "the tests hang"
-    failed = re.search(r"^(?:FAIL|ERROR): (\w+)", done.stderr, re.MULTILINE)
-    return failed[1] if failed else f"the program ends with {done.returncode}"
+    command = [program, "-X", "faulthandler", "-m", "unittest", "-f", "-q", *tests.split()]
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        running = subprocess.Popen(command, env={**ENVIRONMENT, **ENVIRONMENT_OF_TESTS}, stdin=subprocess.DEVNULL,
+                                   stdout=said, stderr=said, start_new_session=True)
+        try:
+            code_of_end = running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return "the tests hang"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)  # also what a test has left behind
+            running.wait()
+        said.seek(0)
+        failed = re.search(r"^(?:FAIL|ERROR): (\w+)", said.read(), re.MULTILINE)
+    return failed[1] if failed else f"the program ends with {code_of_end}" if code_of_end else None
 
 
 def run(only):
