@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 import weakref
 
@@ -132,6 +133,15 @@ class Events(unittest.TestCase):
             self.assertFalse(event.wait(0.01))
         finally:
             sys.settrace(None)
+
+    def test_a_time_out_passes_though_a_test_has_frozen_pythons_clock(self):
+        event, items, condition = tocsin.Event(), tocsin.Queue(), tocsin.Condition()
+        names = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
+        with unittest.mock.patch.multiple(time, **{name: lambda: 1_000_000 for name in names}), condition:
+            self.assertFalse(event.wait(0.01))
+            self.assertFalse(condition.wait_for(lambda: False, 0.01))
+            self.assertIsNone(tocsin.wait_any(event, items, timeout=0.01))
+            self.assertRaises(queue.Empty, items.get, timeout=0.01)
 
 
 class Refusals(unittest.TestCase):
