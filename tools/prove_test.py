@@ -146,7 +146,7 @@ class Cases(unittest.TestCase):
         for case in (line for line in lines if not line.startswith("#")):
             program, suite, name = case.replace("_two_buckets", "").split(".")
             source = (ROOT / "tests" / "model" / f"{program}.cpp").read_text()
-            self.assertTrue(re.search(rf"^(MODEL_)?TEST(_F)?\({suite},\s*{name}[,)]", source, re.MULTILINE), case)
+            self.assertTrue(re.search(rf"^(MODEL_)?TEST(_F|_P)?\({suite},\s*{name}[,)]", source, re.MULTILINE), case)
 
 
 if __name__ == "__main__":
