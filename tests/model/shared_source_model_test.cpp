@@ -171,6 +171,20 @@ MODEL_TEST(shared_source_model, AWaitInAThreadAndAKeptOneGetATokenEach, holds_wh
     event.check_kept_end(r);
 }
 
+MODEL_TEST(shared_source_model, AThreadIsServedBeforeAKeptWaitThatCameLater, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    const auto first = r.spawn("first", [&] { event.wait(); });
+    model::wait_until(model::others_are_blocked);
+    r.spawn("kept", [&] { event.wait_here(); });
+    model::wait_until(model::others_are_blocked);
+    event.set();
+    (void)when_settled(event);
+    r.check(event.took[first.number()] == 1, "the first has the token");
+    event.set();
+    r.join_all();
+    event.check_kept_end(r);
+}
+
 MODEL_TEST(shared_source_model, NobodyTouchesTheObjectOnceItsWaitHasReturned, holds_within_shared, 0) {
     std::optional<kept_tokens> event(std::in_place);
     auto_reset_event other;
