@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The main thread waits with a time-out of 2 s, and nothing comes but a signal that has a handler, after 1 s.
 #   1. The handler runs at once, and the wait ends as if it had been notified: ConditionVariable#wait and a Monitor's
-#      wait of Ruby 3.1.2 (they return what they return after a signal), wait-condition-variable of Guile 3.0.8 (#t).
+#      wait of Ruby 3.1.2, and wait-condition-variable of Guile 3.0.8, return what is true. (After a time-out they
+#      return nil, false, and #f.)
 #   2. The handler runs only when the wait is over: cond_timedwait of Perl 5.36.0, and with it Thread::Queue; flock and
 #      time_sleep_until of PHP 8.2 with asynchronous signals; Atomics.wait of Node 20.20.2.
 #   3. The same, and the wait lasts 3 s, for its time begins anew: fread of PHP 8.2 from a socket with a time-out.
