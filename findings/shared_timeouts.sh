@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Two packages that put POSIX's process-shared objects into shared memory give a time-out another length, depending on
-# the part of the current second in which the wait begins.
+# Some packages give a time-out another length, depending on the part of the current second in which the wait begins.
+# The first two put POSIX's process-shared objects into shared memory:
 #   1. raw_sync 0.1.5 (crates.io), events and mutexes: a wait fails at once if the fraction of the current second and that
 #      of the time-out are a second or more together. A mutex then says error 22, an event what it says of a time-out.
 #      Why: the deadline gets more than 999,999,999 nanoseconds, which POSIX refuses.
 #   2. prwlock 0.4.1 (PyPI): a time-out ends too early by the fraction of the current second, so one of 0.7 s that begins
 #      at .8 doesn't wait at all. Why: the deadline counts from the beginning of that second.
+#   3. Thread::Queue 3.14 (dequeue_timed) and Thread::Semaphore 2.13 (down_timed), which come with Perl, do the same as
+#      prwlock within a process.
 # Guessed before: that a wait lasts as long as it was told, whenever it begins.
-# Seen on Linux 6.18 with Rust 1.95.0 and CPython 3.11.7. Needs cargo, python3 with venv, and a network.
+# Seen on Linux 6.18 with Rust 1.95.0, CPython 3.11.7 and Perl 5.36.0.
+# Needs cargo, python3 with venv, perl, and a network.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -87,4 +90,26 @@ for part, least, most in ((0.1, 0.5, 0.68), (0.8, 0, 0.3)):
     print(f"prwlock: 700 ms from {part} on: {lasted[0] * 1000:.0f} ms")
     if not least <= lasted[0] < most:
         sys.exit("(2) has changed")
+PROGRAM
+perl - <<'PROGRAM'
+use strict;
+use warnings;
+use threads;
+use Thread::Queue;
+use Thread::Semaphore;
+use Time::HiRes qw(sleep time);
+
+my %waits = ("Thread::Queue" => sub { Thread::Queue->new->dequeue_timed(1) },
+             "Thread::Semaphore" => sub { Thread::Semaphore->new(0)->down_timed(1) });
+for my $name (sort keys %waits) {
+    for ([0.1, 0.6, 5], [0.8, 0, 0.6]) {
+        my ($part, $least, $most) = @$_;
+        sleep(0.001) until int(100 * (time() - int(time()))) == 100 * $part;
+        my $begin = time();
+        die "a wait has succeeded" if $waits{$name}->();
+        my $lasted = time() - $begin;
+        printf "%s: 1 s from %s on: %.0f ms\n", $name, $part, 1000 * $lasted;
+        die "(3) has changed" if $lasted < $least || $lasted > $most;
+    }
+}
 PROGRAM

@@ -359,6 +359,18 @@ class Several(unittest.TestCase):
         child.wait()
         self.assertEqual(tocsin.wait_any(child), 0)
 
+    def test_a_process_has_ended_though_its_child_has_its_pipe_open(self):
+        command = [sys.executable, "-c", "import subprocess; subprocess.run(['cat'])"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            child.stdin.write(b"x")
+            child.stdin.flush()
+            self.assertEqual(child.stdout.read(1), b"x")
+            child.kill()
+            self.assertEqual(tocsin.wait_any(child, timeout=60), 0)
+            child.stdin.write(b"y")
+            child.stdin.close()
+            self.assertEqual(child.stdout.read(), b"y")
+
 
 class Conditions(unittest.TestCase):
     def test_a_notification_that_meets_a_time_out_is_not_lost(self):
