@@ -71,7 +71,6 @@
 //
 // Checked by: tests/model/lock_model_test.cpp, tests/unit/{word,bit}_lock_test.cpp, tests/stress/.
 #include "core/lot/lot.hpp"
-#include "core/sync/happens_before.hpp"
 #include "core/sync/lock_owners.hpp"
 #include "core/sync/probe.hpp"
 #include "core/wait/spinner.hpp"
@@ -252,7 +251,9 @@ void wake_next(const core::wait_key& key, [[maybe_unused]] const void* word,
     if (next != nullptr) next->release(nullptr);
 }
 
-bool take_slowly(const lock_word& lock, const deadline& until, spin_policy spin) noexcept {
+}  // namespace
+
+bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept {
     const wait_options options{until, nullptr, spin};
     lock_wait self(lock);
     const auto take = [&]() noexcept { return self.take(); };
@@ -266,12 +267,6 @@ bool take_slowly(const lock_word& lock, const deadline& until, spin_policy spin)
     }
     self.leave();
     return taken || take();  // bit_lock-4
-}
-
-}  // namespace
-
-bool lock_slow(const lock_word& lock, const deadline& until, spin_policy spin) noexcept {
-    return core::order::after(lock.word, take_slowly(lock, until, spin), true);
 }
 
 void unlock_wake(const void* word, unsigned bit) noexcept {

@@ -138,7 +138,6 @@ channel_transfer* channel_base::claim_oldest(side& of, wake_list& freed) noexcep
         claimed = oldest;
     }
     if (of.waiting.empty()) set_mark(of.mark, false);
-    if (claimed != nullptr) core::order::after(claimed);  // what its thread did until append()
     return claimed;
 }
 
@@ -183,7 +182,6 @@ void channel_base::append(channel_transfer& transfer, wait_entry& entry, side& t
         transfer.listed_ = true;
         transfer.claimed_ = false;
         transfer.first_ = &entry;
-        core::order::before(&transfer);
         to.waiting.append(transfer);
         set_mark(to.mark, true);
     } else if (!transfer.first_->is_of_same_wait(entry)) {

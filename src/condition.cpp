@@ -61,7 +61,6 @@
 // Checked by: tests/model/condition_model_test.cpp (P19 of docs/proofs.md), tests/unit/condition_test.cpp,
 // tests/stress/condition_stress_test.cpp.
 #include "core/lot/lot.hpp"
-#include "core/sync/happens_before.hpp"
 #include "core/sync/probe.hpp"
 #include "core/wait/park.hpp"
 
@@ -157,7 +156,6 @@ const lot_source condition_lot_source{
 };
 
 void condition_notify_slow(condition_word& word, bool all) noexcept {
-    core::order::before(&word);
     const auto one = [](void* condition) noexcept { notify(condition_at(condition), false); };
     const auto everybody = [](void* condition) noexcept { notify(condition_at(condition), true); };
     if (!core::signal_deferral::defer(all ? +everybody : +one, &word)) notify(word, all);
@@ -168,7 +166,6 @@ wait_status condition_wait(condition_word& word, lock_reference& lock, const wai
     const core::claim how = core::park(wait, options);
     // So that polling lets other threads have the lock. A wait that was queued has given it up already.
     if (how == core::claim::timed_out && !lock.given_up) lock.give_up();
-    if (how == core::claim::signaled) core::order::after(&word);
     lock.take_back();
     if (wait.kept != nullptr) core::release_in_turn(*wait.kept);  // condition-5
     return core::status_from(how, wait_status::signaled);

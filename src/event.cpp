@@ -309,7 +309,6 @@ void event_reset_slow(event_byte& state) noexcept {
 }
 
 void event_pulse(event_byte& state, reset_mode mode) noexcept {
-    core::order::before(&state);
     if (mode == reset_mode::manual_reset) return pulse_gate(state);
     hand_over(state, nullptr, untaken::is_lost);
 }

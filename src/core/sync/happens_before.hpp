@@ -13,6 +13,21 @@
 // one's wait. One call too many hides races of the program. So each call stands for an order that the comment beside
 // it, or the file's argument about memory order, promises.
 //
+// Where a thread is released, before() and after() of its waiter (waiter.cpp) order all that came before the release.
+// So what ends only by a release needs no call of its own: notifications, pulses. Nor does what the program's own code
+// decides: the library takes a lock by the header's function.
+//
+// If one of these calls is left out, tests/consumer/sanitized_user reports a race, except for calls that matter only
+// during a few instructions, or that the program does not make:
+// - event_is_set_slow(), event_try_wait_slow(), semaphore_try_acquire_slow(): a wait for all holds the object just
+//   then. The header's load orders what came before that load; these order what came after.
+// - single_wait::park(): the event was set after await_ready() had looked. (The program's coroutines see it at times.)
+// - `passed` in channel.cpp: the other end moved on after the header's look. `lock` there: a critical section of both
+//   locks names both, and whoever takes both later needs one of them.
+// - wait_until_closed() of a wait_group: another add() is under way.
+// - shared_token_try_slow(): a thread died with the token.
+// - semaphore_try_release(): only C and tocsin/win32.h call it.
+//
 // ThreadSanitizer's functions are weak symbols here: without it, they are null, and a call costs a load and a branch.
 // In a library that is itself compiled with -fsanitize=thread, in a model, and on systems without such symbols, these
 // functions do nothing.

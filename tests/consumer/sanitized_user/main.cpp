@@ -35,6 +35,44 @@ void sometimes_nap(int round) {
     if (round % 16 == 0) std::this_thread::sleep_for(200us);
 }
 
+// Calls `first` in another thread, and then `second` in this one. Only what they call orders their uses of the data.
+// ThreadSanitizer may miss two writes at the same moment, writes of threads that have ended, and writes that share
+// eight bytes with many others. So `done` counts the calls, orders nothing, and lies elsewhere.
+template <class First, class Second>
+void in_turn(First first, Second second) {
+    alignas(16) std::atomic<int> done = 0;
+    alignas(16) int data = 0;
+    const auto until = [&](int count) {
+        while (done.load(std::memory_order::relaxed) != count) std::this_thread::yield();
+    };
+    const auto end = [&] { done.fetch_add(1, std::memory_order::relaxed); };
+    std::jthread other([&] {
+        first(data);
+        end();
+        until(2);
+    });
+    until(1);
+    second(data);
+    end();
+}
+
+// The same if the first writes before it makes something ready, and the second writes after it has found it ready.
+template <class Make, class Find>
+void made_and_found(Make make, Find find) {
+    in_turn(
+        [&](int& data) {
+            ++data;
+            make();
+        },
+        [&](int& data) {
+            find();
+            ++data;
+        });
+}
+
+// So that the other threads sleep by now. Nothing says that they do.
+void let_sleep() { std::this_thread::sleep_for(3ms); }
+
 void events() {
     tocsin::auto_reset_event ask;
     tocsin::auto_reset_event answer;
@@ -401,6 +439,163 @@ void operations() {
     }
 }
 
+tocsin::task<> wait_for_any(tocsin::auto_reset_event& one, tocsin::auto_reset_event& other) {
+    (void)co_await tocsin::async_wait_any(one, other);
+}
+tocsin::task<> wait_for_all(tocsin::auto_reset_event& one, tocsin::auto_reset_event& other) {
+    (void)co_await tocsin::async_wait_all(one, other);
+}
+
+// A wait that finds what it waits for, and does not sleep. The header of the one names what the library takes for the
+// other, or the reverse.
+void found_without_sleep() {
+    tocsin::auto_reset_event one;
+    tocsin::auto_reset_event other;
+    const auto set_one = [&] { one.set(); };
+    const auto set_both = [&] {
+        other.set();
+        one.set();
+    };
+    made_and_found(set_one, [&] {
+        auto wait = tocsin::any_operation([](tocsin::any_result) noexcept {}, one);
+        wait.start();
+    });
+    tocsin::event chosen(tocsin::reset_mode::auto_reset);  // the header doesn't look at its mode
+    made_and_found([&] { chosen.set(); },
+                   [&] {
+                       auto wait = tocsin::any_operation([](tocsin::any_result) noexcept {}, chosen);
+                       wait.start();
+                   });
+    made_and_found(set_one, [&] { tocsin::sync_wait(wait_for_any(other, one)); });
+    made_and_found(set_both, [&] { tocsin::sync_wait(wait_for_all(other, one)); });
+    made_and_found(set_both, [&] { tocsin::wait_all(other, one); });
+    made_and_found(set_one, [&] { (void)tocsin::wait_any(tocsin::after(1h), one); });
+    tocsin::pollable of_one(one);
+    made_and_found(set_one, [&] { (void)of_one.try_wait(); });
+    tocsin::wait_set set;
+    set.add(one, 1);
+    made_and_found(set_one, [&] {
+        tocsin::ready_item found[2];
+        (void)set.wait(found);
+    });
+    set.remove(one);
+
+    tocsin::barrier<> phase(2);
+    auto token = phase.arrive();
+    made_and_found([&] { (void)phase.arrive(); }, [&] { phase.wait(std::move(token)); });
+
+    tocsin::wait_group group(1);
+    made_and_found([&] { group.done(); }, [&] { group.add(); });
+    group.done();
+    made_and_found([&] { group.add(); }, [&] { group.done(); });
+
+    tocsin::channel<int> items(1);
+    made_and_found([&] { (void)items.close(); }, [&] { (void)items.receive(); });
+}
+
+// Others wait, too, so that the library does what headers do otherwise.
+void found_alongside_others() {
+    tocsin::counting_semaphore<> permits(0);
+    std::jthread takes_one([&] { permits.acquire(); });
+    let_sleep();
+    made_and_found([&] { permits.release(2); }, [&] { permits.acquire(); });
+
+    tocsin::auto_reset_event event;
+    threads both;
+    for (int k = 0; k != 2; ++k) both.emplace_back([&] { event.wait(); });
+    let_sleep();
+    made_and_found([&] { event.set(); }, [&] { event.reset(); });
+    event.set();
+
+    // The thread sleeps, is woken by the first unlock, and takes the lock after the second.
+    tocsin::word_lock<> lock;
+    int data = 0;
+    for (int i = 0; i != rounds / 10; ++i) {
+        lock.lock();
+        std::jthread taker([&] {
+            lock.lock();
+            ++data;
+            lock.unlock();
+        });
+        let_sleep();
+        lock.unlock();
+        lock.lock();
+        ++data;
+        lock.unlock();
+    }
+}
+
+// Whoever has received an item, or finds room where one was, may destroy the channel, although the other thread may not
+// have given up its lock.
+void destroyed_channels() {
+    auto items = std::make_unique<tocsin::channel<int>>(1);
+    in_turn([&](int&) { (void)items->send(1); },
+            [&](int&) {
+                (void)items->receive();
+                items.reset();
+            });
+    items = std::make_unique<tocsin::channel<int>>(1);
+    (void)items->send(1);
+    in_turn([&](int&) { (void)items->receive(); },
+            [&](int&) {
+                (void)items->send(2);
+                items.reset();
+            });
+}
+
+void ended_handler_threads() {
+    for (const bool cancels : {false, true}) {
+        std::atomic<bool> done = false;
+        alignas(16) int data = 0;
+        tocsin::handler_thread handler;
+        (void)handler.post([&] {
+            ++data;
+            done.store(true, std::memory_order::relaxed);
+        });
+        while (!done.load(std::memory_order::relaxed)) std::this_thread::yield();
+        handler.close();
+        let_sleep();
+        if (cancels)
+            (void)handler.cancel();
+        else
+            handler.join();
+        ++data;
+        sum += data;
+    }
+}
+
+tocsin::task<> wait_for(tocsin::auto_reset_event& event, std::stop_token stop) {
+    (void)co_await tocsin::async_wait(tocsin::limits{.stop = stop}, event);
+}
+tocsin::task<> wait_for(tocsin::auto_reset_event& event, std::stop_token stop, tocsin::handler_thread& on) {
+    (void)co_await tocsin::async_wait(tocsin::limits{.stop = stop}, event).on(on);
+}
+
+// The request runs a callback that the library has registered: on a stack that its thread uses again once the wait has
+// ended, or in a coroutine's frame, which may be freed then.
+void stops_during_waits() {
+    tocsin::auto_reset_event never;
+    tocsin::handler_thread handler;
+    const auto use_stack = [] {
+        char bytes[4096];
+        std::snprintf(bytes, sizeof bytes, "%4000d", 1);
+        return static_cast<int>(bytes[1]);
+    };
+    for (int i = 0; i != rounds / 10; ++i) {
+        std::atomic<int> used = 0;
+        threads all;
+        all.emplace_back([&](std::stop_token stop) {
+            (void)never.wait(stop);
+            used += use_stack();
+            let_sleep();
+        });
+        all.emplace_back([&](std::stop_token stop) { tocsin::sync_wait(wait_for(never, stop)); });
+        all.emplace_back([&](std::stop_token stop) { tocsin::sync_wait(wait_for(never, stop, handler)); });
+        if (i % 2 == 0) std::this_thread::sleep_for(500us);  // as for the gates
+        for (std::jthread& each : all) each.request_stop();
+    }
+}
+
 void stops() {
     for (int i = 0; i != rounds / 10; ++i) {
         tocsin::auto_reset_event never;
@@ -465,6 +660,7 @@ void shared_objects() {
             add_one();
         }
         last = 1;
+        let_sleep();
         end->set();
     });
     for (int i = 0; i != rounds; ++i) {
@@ -476,6 +672,10 @@ void shared_objects() {
     }
     (void)end->wait();
     sum += data + last;
+
+    const auto gate = std::make_unique<tocsin::shared_manual_reset_event>();
+    tocsin::auto_reset_event never;
+    made_and_found([&] { gate->set(); }, [&] { (void)tocsin::wait_any(never, *gate); });
 }
 
 // The same objects as sources of waits, whose places in the queues a thread of the library keeps.
@@ -508,28 +708,18 @@ void shared_sources() {
 }
 #endif
 
-// The event says nothing of `data`: the thread that sets it writes afterwards. ThreadSanitizer may miss two writes at
-// the same moment, writes of threads that have ended, and writes that share eight bytes with many others. So `written`
-// counts the writes, orders nothing, and lies elsewhere.
+// The event says nothing of the data: the thread that sets it writes afterwards.
 void race() {
     tocsin::auto_reset_event ready;
-    alignas(16) std::atomic<int> written = 0;
-    alignas(16) int data = 0;
-    const auto until = [&](int count) {
-        while (written.load(std::memory_order::relaxed) != count) std::this_thread::yield();
-    };
-    const auto write = [&] {
-        ++data;
-        written.fetch_add(1, std::memory_order::relaxed);
-    };
-    std::jthread other([&] {
-        ready.set();
-        write();
-        until(2);
-    });
-    ready.wait();
-    until(1);
-    write();
+    in_turn(
+        [&](int& data) {
+            ready.set();
+            ++data;
+        },
+        [&](int& data) {
+            ready.wait();
+            ++data;
+        });
 }
 
 }  // namespace
@@ -562,7 +752,12 @@ int main(int count, char** arguments) {
                                                    {"shared", shared_objects},
                                                    {"shared_sources", shared_sources},
 #endif
-                                                   {"stops", stops}};
+                                                   {"found", found_without_sleep},
+                                                   {"found alongside", found_alongside_others},
+                                                   {"destroyed channels", destroyed_channels},
+                                                   {"ended handlers", ended_handler_threads},
+                                                   {"stops", stops},
+                                                   {"stops during waits", stops_during_waits}};
     for (const auto& [name, run] : all) {
         if (count == 2 && std::strcmp(arguments[1], name) != 0) continue;
         std::fprintf(stderr, "%s\n", name);  // in front of what ThreadSanitizer reports of it
