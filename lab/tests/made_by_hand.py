@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Catalogues and results for the tests, small enough to know every figure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tocsin_lab.parsing import parse

@@ -2,8 +2,6 @@
 """The command line. Only the standard library: help and wrong arguments are answered before anything is installed or
 built."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path

@@ -6,8 +6,6 @@ its own, with a wrong or a late result. There is no program that leaves other so
 such a defect is told in words (`told`), and tocsin's program does the same job.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from tocsin_lab.records import Machine, Project

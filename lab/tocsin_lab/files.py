@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files are written whole or not at all, and only regular files are ever replaced."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

@@ -6,8 +6,6 @@ Targets are ratios inside one run. One that is missed stays visible: that is wha
 what somebody has looked into.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The questions that people ask, which contestant answers each best in a result, and where tocsin is among them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum

@@ -7,8 +7,6 @@ of the same rounds don't either. The reference is the floor, or, without a floor
 often the figures of other contestants differ shows what such a difference is worth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum

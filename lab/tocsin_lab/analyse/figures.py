@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From samples to figures: one contestant in one column of one case, over the rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ The costs come from the result: from its floors, from the latency of one wake-up
 at the lot. None of them is taken from what is predicted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby

@@ -2,8 +2,6 @@
 """Simulates a wake-up of many threads, and a busy bucket of the lot, on a machine with a given number of cores. Times
 are in nanoseconds; nothing is random but the hash. docs/scaling.md lists the assumptions."""
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections import deque

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a result to what can be said about it, as plain data."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field

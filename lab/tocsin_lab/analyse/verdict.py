@@ -2,8 +2,6 @@
 """Whether one contestant is ahead of another, not slower, or behind it; or whether that is not decided. Whether tocsin
 reaches what it is to reach (scenarios.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./dev lab compare`: two results side by side."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./dev lab defects`: what goes wrong elsewhere, shown on this machine, with tocsin under the same load."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import sys

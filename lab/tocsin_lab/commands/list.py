@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./dev lab --list`: what there is to run."""
 
-from __future__ import annotations
-
 import argparse
 
 from rich.console import Console

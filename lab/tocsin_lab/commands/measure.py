@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./dev lab`: measures, saves the result and its report, and shows the answers; a longer run also shows each case."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os

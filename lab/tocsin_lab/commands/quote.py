@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./dev lab quote`: prints the README's table of figures. With `--keep`, writes the tree's figures and pictures."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./dev lab report`: makes the page of a result again."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

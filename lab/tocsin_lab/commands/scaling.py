@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./dev lab scaling`: predicts other numbers of cores from a result."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 """`./dev lab --smoke`: runs every scenario with every contestant, at tiny sizes. The check must pass, and a sample must
 have every figure that the scenario promises. Needs nothing but Python."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to run, in which order, and how long it will take."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows the progress of a session: a bar on a terminal, a line now and then elsewhere."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the reproductions of defects, each in a process of its own with a limit of time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tocsin_lab.defects import FORMAT, Defect, Findings, Row, Side, Trial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result file: everything that was measured, and on what. Every figure in the docs comes from such a file."""
 
-from __future__ import annotations
-
 import io
 import json
 import lzma

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run of the laboratory: check every pair, count its system calls, measure it in rounds."""
 
-from __future__ import annotations
-
 import datetime
 import time
 from collections.abc import Callable, Set

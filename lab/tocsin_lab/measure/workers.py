@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The executables that measure, and the protocol they speak (lab/README.md)."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's answers: a card for each question, and the questions in which tocsin is furthest ahead and behind."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tocsin_lab.analyse.answers import Answer, Standing, standing, times

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the report's charts draw, as plain data with every text in it. The page's script turns it into pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any

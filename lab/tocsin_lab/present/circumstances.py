@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's contestants, builds, disturbances and published figures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from tocsin_lab.present.context import Context

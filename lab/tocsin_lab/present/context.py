@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all sections of the report share: the result, its summary, and the charts that they collect for the script."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tocsin_lab.analyse.summary import CaseSummary, summarise

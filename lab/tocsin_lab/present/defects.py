@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run of the reproductions found: lines for the terminal, and one page that needs no network."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

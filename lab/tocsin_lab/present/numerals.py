@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How figures are written, wherever they appear."""
 
-from __future__ import annotations
-
 from math import ceil
 
 from tocsin_lab.analyse.statistics import Estimate

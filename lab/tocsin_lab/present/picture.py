@@ -7,8 +7,6 @@ program comes below it, and on wider screens beside it. (Beside a narrower pictu
 strip of the program.)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 

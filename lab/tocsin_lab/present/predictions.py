@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's predictions for other numbers of cores, from the costs that the result has measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import groupby
 

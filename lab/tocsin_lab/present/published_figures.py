@@ -2,8 +2,6 @@
 """Figures that others have published about the same questions, on their machines and in their years. They are shown
 alongside what is measured here, and never compared with it by statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial

@@ -2,8 +2,6 @@
 """The table of answers that a run prints, and the few figures of it that the README quotes. Each comes from one result,
 so only what was measured is quoted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

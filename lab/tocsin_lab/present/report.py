@@ -4,8 +4,6 @@
 The words and tables are HTML that needs no script; the script draws the charts and filters. Vega-Lite draws them
 (decision 20); its code comes out of the package vl-convert-python and into the page."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from functools import cache

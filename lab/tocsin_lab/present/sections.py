@@ -2,8 +2,6 @@
 """The report's sections. The losses and targets, with the reason of each loss and of each missed target as far as it is
 known. Then the scenarios: for each its charts, its cases, and a table for each case."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows a summary on the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import groupby
 
