@@ -21,6 +21,9 @@
 //   lock-4  A waiter *arms* its word with a number that it has not used before in this wait. Then it looks at the
 //       owners of all slots, and then it exchanges `control` for the next generation, before it sleeps on that number
 //       and on those owners. It arms again after each sleep.
+//   lock-5  A thread that dies while it waits leaves its word `waiting`. Whoever claims the slot makes the word idle,
+//       and then exchanges `control` for the next generation. So if a holder takes the old word for that of the new
+//       owner, and hands over to the slot, then this exchange finds that, or the holder's exchange fails.
 //
 // No lost wake-up. A waiter has armed, has exchanged `control` and found itself not the holder. It then sleeps on the
 // number it has armed with. A holder that makes it the heir has loaded `control` after the waiter's exchange, or its
@@ -39,8 +42,8 @@
 // finds the heir dead. If it comes between that load and the hand-over, the hand-over fails. If it comes later, the
 // thread finds that the holder is the heir, and dead. If nobody slept, the same holds for whoever waits next.
 //
-// A thread that dies while it waits leaves a slot that the next claim takes. If a holder that has lost the lock dies
-// before it has woken everybody, its own death wakes one of them.
+// The slot of such an heir may have been claimed by a thread that only tries: lock-5. If a holder that has lost the
+// lock dies before it has woken everybody, its own death wakes one of them.
 //
 // A stopped thread holds nobody up, with two exceptions: it holds the lock, or it was stopped while it made a list of
 // parked waits. The second holds up threads of its own process that enter the same list or leave it
@@ -164,14 +167,21 @@ lock_status acquire_lock(const shared_parts& object, const deadline& until, cons
     core::claimed_slot claim(object);
     core::shared_slot& slot = claim.slot();
     const std::uint32_t self = claim.index() + 1;
+    // no order: the claim has acquired what the last owner left
+    const bool looks_waiting =
+        core::state_of(slot.word.load(std::memory_order_relaxed)) == core::slot_state::waiting;
     make_idle(slot);
 
     std::uint64_t seen = object.header.control.load(std::memory_order_acquire);  // [held]
     shared_rounds rounds(object);
-    while (holder_of(seen) == self) {  // lock-2
-        if ((seen & lost) != 0) return end_as_lost(object, slot);
-        if (exchange(object, seen, with_holder(seen, self, unrepaired))) return begin_holding(claim, true);
-        rounds.next();
+    for (;; rounds.next()) {
+        if (holder_of(seen) == self) {  // lock-2
+            if ((seen & lost) != 0) return end_as_lost(object, slot);
+            if (exchange(object, seen, with_holder(seen, self, unrepaired)))
+                return begin_holding(claim, true);
+        } else if (!looks_waiting || exchange(object, seen, seen + generation)) {  // lock-5
+            break;
+        }
     }
     attempt result = try_to_hold(object, self, seen);
     if (result == attempt::taken || result == attempt::stolen)

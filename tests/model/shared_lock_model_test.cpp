@@ -194,6 +194,35 @@ MODEL_TEST(shared_lock_model, AnHeirIsServedAlsoIfAClaimDiesWithTheUnlocker, hol
     data.check_end(r);
 }
 
+// A waiter dies. Another thread claims its slot, only to try, while the holder looks for an heir.
+MODEL_TEST(shared_lock_model, ATryInTheSlotOfADeadWaiterLeavesTheLockToTheOther,
+           holds_when_drawn_and_settles) {
+    locked_data data(3);
+    bool killed = false;
+    model::atomic<bool> unlocks{false};
+    const auto may_go = [&] { return unlocks.load(std::memory_order_acquire); };
+    r.spawn("holder", [&] {
+        model::check(data.acquire() == lock_status::acquired, "nobody else has begun");
+        model::wait_until(may_go);
+        data.release();
+    });
+    model::wait_until(model::others_are_blocked);
+    const auto victim = r.spawn("victim", [&] { data.one_turn(); });
+    model::wait_until(model::others_are_blocked);
+    r.spawn("survivor", [&] { data.one_turn(); });
+    model::wait_until(model::others_are_blocked);
+    kill_thread(victim.number(), killed);
+    r.spawn("tries", [&] {
+        const lock_status how = data.acquire(some_time(), shared_lock_call::only_try);
+        if (how == lock_status::busy) return;
+        if (how == lock_status::owner_died) data.repair();
+        data.release();
+    });
+    unlocks.store(true, std::memory_order_release);
+    r.join_all();
+    data.check_end(r);
+}
+
 // A thread dies while it claims a slot that nobody has owned, perhaps before it has told those who sleep. The next
 // owner of the slot is told of the holder's death, and is killed before it looks, or in its sleep.
 MODEL_TEST(shared_lock_model, ASlotThatADeadThreadHadBegunToClaimIsWatched, holds_when_drawn_and_settles) {

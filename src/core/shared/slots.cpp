@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why it is correct: token_queue.cpp and lock_queue.cpp.
+// Why it is correct: slots.hpp, token_queue.cpp and shared_lock.cpp.
 #include "core/shared/slots.hpp"
 
 #include <tocsin/detail/exceptions.hpp>

@@ -3,7 +3,8 @@
 //
 // Watching. A thread that sleeps on an object also sleeps on owner words of the object's slots (it *watches* them),
 // because the kernel wakes one thread that sleeps on the owner word of a thread that dies (dies-1).
-//   slots-1  A thread that sleeps watches each slot whose claim has returned, except its own.
+//   slots-1  A thread that sleeps watches each slot whose claim has returned, except the slot of the wait itself. Or
+//       its word has changed, and whoever has changed it wakes the thread, or the kernel does.
 // A thread *arms* its word: it makes the word `waiting`, or loads it and finds it `waiting`. It then looks at all owner
 // words, and sleeps on its own word and on those that were not 0. An owner word never becomes 0 again. A claim that
 // finds `free_again` needs no more, because an earlier claim of the slot has returned. Any other claim changes the
@@ -11,10 +12,10 @@
 // between arming and the look at the owners ([watch]). So either the thread sees the owner, or the claim sees the armed
 // word and changes it, and the thread does not fall asleep on it.
 //
-// So no death is lost, however many die at the same time. A death that concerns others wakes one thread. If this one is
-// killed before it has looked, its own death wakes another, because it has left its sleep by then (dies-3). So it
-// continues until one of them lives, or nobody sleeps. If a thread dies in a claim before it has woken everybody, the
-// owner word says `died`, and the next claim of the slot wakes them.
+// So no death is lost, however many die at the same time. A death that concerns others wakes one thread. If that thread
+// is killed before it has looked, its death wakes another: a dying thread has left its sleep, so no wake is spent on
+// itself (dies-3). This continues until a woken thread lives, or nobody sleeps. If a thread dies in a claim before it
+// has woken everybody, the owner word says `died`, and the next claim of the slot wakes them.
 //
 // Every value here may have been written by a process that means harm. So nothing that is read from the object is used
 // as an index or an address, unless it is compared with the caller's own bounds first, and every loop has a bound.
@@ -159,8 +160,8 @@ private:
     std::optional<detail::sound_stop_callback<wake>> callback_;
 };
 
-// The words on which a thread sleeps that waits, or that keeps waits: those of its own slots, the owners of the slots
-// that are in use (so the kernel wakes one such thread when an owner dies), and the stop's.
+// The words on which a thread sleeps that waits, or that keeps waits: those of its own slots, the owners of all
+// slots that have ever been owned, and the stop's.
 class sleep_list {
 public:
     sleep_list() noexcept = default;

@@ -8,7 +8,7 @@
 // Each step that matters is one compare-and-exchange of one word, made by the thread that profits from it. (`wait` is
 // three such steps, one after the other.)
 //   take      control: count -> count - 1
-//   claim     owner: 0 or died -> the waiter's mark
+//   claim     owner: ownerless -> the waiter's mark
 //   wait      control: queued, next generation; word: idle -> waiting, ticket; control: queued, next generation
 //   grant     word: waiting, ticket, armed -> granted, ticket, the giver's mark
 //   receive   word: granted -> idle
@@ -30,13 +30,13 @@
 //       goes by the address alone.
 //   token_queue-6  Whether a slot is a dead thread's is asked of its owner between two loads of its word that agree,
 //       and what is done then compares that word. The word `waiting` or `granted` was preceded by the
-//       claim. So an owner that is 0 or `died` by then belongs to the same wait, or the word has changed
+//       claim. So if the slot is ownerless by then, the owner of that wait is gone, or the word has changed
 //       since and the exchange fails. (With no load before, a thread could claim the slot in between, and
 //       would lose its wait. With none after, the slot could have been granted and marked in between, and
 //       its token would be overlooked.)
-//   token_queue-7  A giver looks at all slots again, after it has found the longest waiting thread. So no thread whose
-//       wait had begun before that one's is passed over. (The first look may come to a slot before the slot's thread
-//       waits, and then to another whose wait begins later.)
+//   token_queue-7  A giver looks at all slots again, after it has found the longest waiting thread. So no thread with
+//       an older ticket is passed over that waited before the chosen one began to wait. (The first look may come to a
+//       slot before the slot's thread waits, and then to another that begins to wait later.)
 //
 // No lost wake-up. A giver that finds no waiting slot adds to the count by an exchange of `control`. A waiter makes its
 // word `waiting` before it exchanges `control` again, and all exchanges of `control` are ordered:
@@ -137,9 +137,12 @@ bool clear(const shared_parts& object, shared_slot& slot) {
         std::uint64_t seen = slot.word.load(std::memory_order_relaxed);  // no order: see the exchanges
         if (state_of(seen) == slot_state::granted) {
             if (receive(slot, seen)) return true;
-        } else if (seen == 0 ||
-                   // no order: the claim has acquired, and the next change of the word releases
-                   slot.word.compare_exchange_strong(seen, 0, std::memory_order_relaxed)) {
+        } else if (seen == 0) {
+            return false;
+            // no order: the claim has acquired, and the next change of the word releases
+        } else if (slot.word.compare_exchange_strong(seen, 0, std::memory_order_relaxed)) {
+            // if the slot was marked although its owner lives
+            if (state_of(seen) == slot_state::waiting) platform::shared_futex::wake_all(slot.word);
             return false;
         }
     }
@@ -191,18 +194,17 @@ bool announce(const shared_parts& object) {
     }
 }
 
-// Calls `watch(owner, its value)` for the owner of each slot in use but `own`: a waiting thread sleeps on these.
-// Returns true, without having named all, if a dead thread may have left a token.
-template <class Watch>
-bool watch_others(const shared_parts& object, const shared_slot* own, Watch watch) noexcept {
+// Adds the owner of each slot but `own` that has ever been owned: a waiting thread sleeps on these.
+// Returns true, without having added all, if a dead thread may have left a token.
+bool watch_others(const shared_parts& object, const shared_slot& own, sleep_list& words) noexcept {
     detail::full_fence();  // [watch]
     for (std::uint32_t i = 0; i != object.slot_count; ++i) {
         shared_slot& other = object.slots[i];
-        if (&other == own) continue;
+        if (&other == &own) continue;
         const slot_look its(other);
         if (is_ownerless(its.owner) && look_at_ownerless(other, its.word) != left_by_dead::nothing)
             return true;
-        if (its.owner != 0) watch(other.owner, its.owner);
+        if (its.owner != 0) words.add({.narrow = &other.owner, .expected = its.owner});
     }
     return false;
 }
@@ -311,10 +313,7 @@ wait_status wait_for_token(const shared_parts& object, const detail::wait_option
                 }
                 if (upper(seen) != above(slot_state::waiting, ticket)) break;  // not ours any more
                 sleep_list words({.wide = &slot.word, .expected = lower(seen)});
-                again =
-                    watch_others(object, &slot, [&](const platform::narrow_word& owner, std::uint32_t its) {
-                        words.add({.narrow = &owner, .expected = its});
-                    });
+                again = watch_others(object, slot, words);
                 wait_status ended = wait_status::signaled;
                 if (!again) {
                     words.add_stop(stop);
@@ -414,11 +413,7 @@ keeper_wait::step keeper_wait::advance(sleep_list& words) {
             return step::taken;
         }
         if (is_ours && upper(seen) == above(slot_state::waiting, ticket_)) {
-            const auto watch = [&](const platform::narrow_word& owner, std::uint32_t its) {
-                if (its != platform::shared_futex::thread_mark())
-                    words.add({.narrow = &owner, .expected = its});
-            };
-            if (!watch_others(object_, slot_, watch)) {
+            if (!watch_others(object_, *slot_, words)) {
                 words.add({.wide = &slot_->word, .expected = lower(seen)});
                 return step::waiting;
             }
