@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import mutants  # noqa: E402
 import prove  # noqa: E402
 import spin_check  # noqa: E402
+from dev import python_mutants  # noqa: E402
 from shards import Shard, shard  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,9 @@ class Mutants(unittest.TestCase):
     def test_the_code_of_each_occurs_once_and_its_filter_selects_a_case(self):
         names = [mutant["name"] for mutant in mutants.load()]
         self.assertEqual(len(names), len(set(names)))
+
+    def test_the_code_of_each_of_the_python_package_occurs_once(self):
+        self.assertGreater(len(list(python_mutants.mutants())), 50)
 
     def test_a_text_says_what_is_deleted_replaced_and_added(self):
         tables = {"a.cpp": {"one_test with 2 buckets:*": {"P1": {"a name": "[-x();-] y([-1-]{+2+}){+ + z+};"}}}}

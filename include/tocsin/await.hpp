@@ -182,8 +182,8 @@ private:
     Awaiter& to_;
 };
 
-// The awaiter that the other functions below return. Await it once. It can be a member of your class, if the call of
-// that function initializes the member directly.
+// The awaiter that the other functions below return. Await it once. It can be a member of your class, if a call of
+// one of them initializes the member directly.
 template <class Result, std::size_t N, detail::wait_needs Needs>
 class [[nodiscard]] async_wait_op : detail::pending_base {
 public:
@@ -290,8 +290,8 @@ auto async_wait_all(Sources&&... from) noexcept(detail::become_sources_quietly<S
     return detail::make_op<true, wait_status, false, Sources...>(limits(), from...);
 }
 
-TOCSIN_REFUSE_MISUSE(async_wait, "a", detail::refused_op<wait_status>)
-TOCSIN_REFUSE_MISUSE(async_wait_any, "a, b", detail::refused_op<any_result>)
-TOCSIN_REFUSE_MISUSE(async_wait_all, "a, b", detail::refused_op<wait_status>)
+TOCSIN_REFUSE_MISUSE(async_wait, "a", "", detail::refused_op<wait_status>)
+TOCSIN_REFUSE_MISUSE(async_wait_any, "a, b", "", detail::refused_op<any_result>)
+TOCSIN_REFUSE_MISUSE(async_wait_all, "a, b", "", detail::refused_op<wait_status>)
 
 }  // namespace tocsin

@@ -198,7 +198,7 @@ wait_status wait_all(Sources&&... from) {
     return detail::wait_all_each<Sources...>(limits(), from...);
 }
 
-TOCSIN_REFUSE_MISUSE(wait_any, "a, b", any_result)
-TOCSIN_REFUSE_MISUSE(wait_all, "a, b", wait_status)
+TOCSIN_REFUSE_MISUSE(wait_any, "a, b", ", or make a list first: tocsin::source list[]{a, b}", any_result)
+TOCSIN_REFUSE_MISUSE(wait_all, "a, b", ", or make a list first: tocsin::source list[]{a, b}", wait_status)
 
 }  // namespace tocsin

@@ -29,10 +29,10 @@ class BusyLocks(unittest.TestCase):
     asks for it once, 0.2 ms after its wait began, so it is not tested here.)"""
 
     def take_again_and_again(self, lock, until):
-        patience = time.monotonic() + PATIENCE  # the waiter needs a few thousand turns, which take milliseconds
+        patience = time.monotonic() + PATIENCE  # the waiter needs a few thousand uses, which take milliseconds
         while not until():
             with lock:
-                for _ in range(300):  # the lock is free for a small part of a turn
+                for _ in range(300):  # the lock is free for a small part of a use
                     pass
             self.assertLess(time.monotonic(), patience, "the waiting thread has never got the lock")
 
@@ -366,7 +366,7 @@ class Several(unittest.TestCase):
             child.stdin.flush()
             self.assertEqual(child.stdout.read(1), b"x")
             child.kill()
-            self.assertEqual(tocsin.wait_any(child, timeout=60), 0)
+            self.assertEqual(tocsin.wait_any(child, timeout=PATIENCE), 0)
             child.stdin.write(b"y")
             child.stdin.close()
             self.assertEqual(child.stdout.read(), b"y")

@@ -15,7 +15,7 @@ void fine() { (void)tocsin::async_wait({.until = std::chrono::seconds(5)}, a); }
 
 std::vector<tocsin::source> list{a};
 
-// expect only: coroutines, operations and senders take no list: write the sources one by one
+// expect only: this call takes no list: write the sources one by one
 #ifdef MISUSE_await_list
 tocsin::task<> wait() { co_await tocsin::async_wait_any(list); }
 #endif
@@ -25,20 +25,20 @@ tocsin::task<> wait() { co_await tocsin::async_wait_any(list); }
 tocsin::task<> wait() { (void)co_await tocsin::async_wait_all({.until = std::chrono::seconds(5)}, list); }
 #endif
 
-// expect only: coroutines, operations and senders take no list
+// expect only: this call takes no list
 #ifdef MISUSE_await_array_of_events
 tocsin::auto_reset_event events[2];
 tocsin::task<> wait() { co_await tocsin::async_wait_any(events); }
 #endif
 
-// expect only: coroutines, operations and senders take no list
+// expect only: this call takes no list
 #ifdef MISUSE_operation_of_list
 void wait() {
     auto first = tocsin::any_operation([](tocsin::any_result) noexcept {}, list);
 }
 #endif
 
-// expect only: coroutines, operations and senders take no list
+// expect only: this call takes no list
 #ifdef MISUSE_sender_of_list
 void wait() { (void)tocsin::as_sender(list); }
 #endif

@@ -35,7 +35,7 @@ void wait_for_token() {
 void wait() { tocsin::wait_any(a, meeting); }
 #endif
 
-// expect only: write the sources without braces, wait_any\(a, b\)
+// expect only: write the sources without braces, wait_any\(a, b\), or make a list first: tocsin::source list
 #ifdef MISUSE_wait_for_braces
 void wait() { tocsin::wait_any({a, b}); }
 #endif

@@ -113,10 +113,9 @@ constexpr bool is_source() {
                       "barrier.arrive(); and wait "
                       "for that");
     } else if constexpr (requires(type& list) { requires may_be_in_a_list<decltype(*std::begin(list))>; }) {
-        static_assert(
-            accepted || Lists == lists::taken,
-            "tocsin: coroutines, operations and senders take no list: write the sources one by one, "
-            "or make a tocsin::span_operation of the list (tocsin/operation.hpp)");
+        static_assert(accepted || Lists == lists::taken,
+                      "tocsin: this call takes no list: write the sources one by one, or make a "
+                      "tocsin::span_operation of the list (tocsin/operation.hpp)");
         static_assert(
             accepted || Lists == lists::refused,
             "tocsin: a list of sources is a std::span<const tocsin::source>, alone after the limits: make a "
@@ -193,7 +192,7 @@ Result refused();
 // Overloads for the mistakes that no other overload matches, so that each mistake gets a message of its own. `sources`
 // is how the message writes the sources.
 // NOLINTBEGIN(bugprone-macro-parentheses): `result` is a type
-#define TOCSIN_REFUSE_MISUSE(call, sources, result)                                                        \
+#define TOCSIN_REFUSE_MISUSE(call, sources, list, result)                                                  \
     template <class First, class... Others>                                                                \
     result call(First&&, const limits&, Others&&...) {                                                     \
         static_assert(detail::never<First>,                                                                \
@@ -215,7 +214,7 @@ Result refused();
     template <class Result = result>                                                                       \
     Result call(std::initializer_list<source>) {                                                           \
         static_assert(detail::never<Result>,                                                               \
-                      "tocsin: write the sources without braces, " #call "(" sources ")");                 \
+                      "tocsin: write the sources without braces, " #call "(" sources ")" list);            \
         return detail::refused<result>();                                                                  \
     }
 // NOLINTEND(bugprone-macro-parentheses)

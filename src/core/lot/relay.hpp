@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How waiters taken off a queue are released. If there are few, the waker releases all of them itself. If there are
-// many, it releases some of them, and these release the others before their waits return. So a thread sleeps by what is
-// declared here. Why it is correct: relay.cpp.
+// many, it releases some of them, and these release the others before their waits return. A thread's sleep is declared
+// here, too, because it ends with the releases that the thread was given. Why it is correct: relay.cpp; of a sleep in a
+// poll, waiter.cpp.
 #pragma once
 
 #include "core/lot/wait_node.hpp"

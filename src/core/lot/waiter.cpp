@@ -140,7 +140,9 @@ bool waiter::enter_state(std::uint32_t how) noexcept {
 
 bool waiter::suspend() noexcept {
     order::before(this);
-    return enter_state(suspended);
+    if (enter_state(suspended)) return true;
+    order::after(this);  // [release]: it was released before
+    return false;
 }
 
 void waiter::suspend_unqueued() noexcept {

@@ -13,9 +13,10 @@
 // one's wait. One call too many hides races of the program. So each call stands for an order that the comment beside
 // it, or the file's argument about memory order, promises.
 //
-// Where a thread is released, before() and after() of its waiter (waiter.cpp) order all that came before the release.
-// So what ends only by a release needs no call of its own: notifications, pulses. Nor does what the program's own code
-// decides: the library takes a lock by the header's function.
+// Where a wait is released (of a thread, a coroutine or an operation), before() and after() of its waiter (waiter.cpp)
+// order all that came before the release. So what ends only by a release needs no call of its own: notifications,
+// pulses. No call is needed either where the program's own code takes the step: lock_slow() takes a lock by the
+// function that the header passes to it.
 //
 // If one of these calls is left out, tests/consumer/sanitized_user reports a race, except for calls that matter only
 // during a few instructions, or that the program does not make:

@@ -87,7 +87,7 @@ public:
     void relax(source where);
     wake_reason futex_wait(object o, word expected, bool may_time_out, bool& slept, source where);
     unsigned futex_wake(const void* address, unsigned count, source where);
-    // The same for a word whose newest value those that it wakes see from then on.
+    // Wakes one of those who sleep on the word, whichever. All of them see its newest value from then on.
     void futex_wake_any_and_show(object o, source where);
     // On several words: returns when it is woken through one of them.
     wake_reason futex_wait_any(const std::vector<sleeping_place>& places, bool may_time_out, source where);
