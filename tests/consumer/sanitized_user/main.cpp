@@ -404,6 +404,26 @@ tocsin::task<int> pass_back_and_forth(tocsin::auto_reset_event& ask, tocsin::aut
     co_return local;
 }
 
+// A sender may claim the transfer once it is queued, also before the coroutine suspends.
+tocsin::task<std::size_t> receive_in_coroutine(tocsin::channel<std::string>& items) {
+    tocsin::auto_reset_event never;
+    std::size_t length = 0;
+    for (int i = 0; i != rounds; ++i) {
+        auto next = items.receiving();
+        (void)co_await tocsin::async_wait_any(next, never);
+        length += next->size();
+    }
+    co_return length;
+}
+
+void coroutines_that_receive() {
+    tocsin::channel<std::string> items(0);
+    std::jthread sender([&] {
+        for (int i = 0; i != rounds; ++i) (void)items.send(std::string(40, 'x'));
+    });
+    sum += static_cast<int>(tocsin::sync_wait(receive_in_coroutine(items)));
+}
+
 void coroutines() {
     tocsin::auto_reset_event ask;
     tocsin::auto_reset_event answer;
@@ -746,6 +766,7 @@ int main(int count, char** arguments) {
                                                    {"handlers", handler_threads},
                                                    {"group_commit", group_commits},
                                                    {"coroutines", coroutines},
+                                                   {"receiving coroutines", coroutines_that_receive},
                                                    {"operations", operations},
 #if defined(__linux__)
                                                    {"descriptors", descriptors},
