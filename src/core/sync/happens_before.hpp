@@ -22,7 +22,8 @@
 // during a few instructions, or that the program does not make:
 // - event_is_set_slow(), event_try_wait_slow(), semaphore_try_acquire_slow(): a wait for all holds the object just
 //   then. The header's load orders what came before that load; these order what came after.
-// - single_wait::park(): the event was set after await_ready() had looked. (The program's coroutines see it at times.)
+// - event_wait_slow() and single_wait::park(): the event was set between the header's look and the queue. (The program
+//   sees this in most runs.)
 // - waiter::suspend(): the wait was released after it had queued, and before the coroutine suspended.
 // - `passed` in channel.cpp: the other end moved on after the header's look. `lock` there: a critical section of both
 //   locks names both, and whoever takes both later needs one of them.
