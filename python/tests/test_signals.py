@@ -378,8 +378,10 @@ class Ends(unittest.TestCase):
             waits = [event.wait, token.wait, queue.get, lock.acquire, lambda: tocsin.wait_any(event, token),
                      lambda: event.wait(0.01), lambda: tocsin.wait_all(event, token, timeout=0.01)]
             class Late:
-                def __del__(self):
+                def __del__(self, sleep=time.sleep):
                     event.set(); token.set(); lock.release()
+                    # The interpreter's lock is free meanwhile. There is no fact to wait for: they end, or stay.
+                    sleep(0.01)
             def loop(wait):
                 while True:
                     wait()
