@@ -30,6 +30,8 @@ for module in (multiprocessing, billiard, threading):
         time.sleep(0.2)
         event.set()
         event.clear()
+        waiter.join(10)
+        event.set()
         waiter.join()
     print(f"{module.__name__}: {'all' if all(results) else 'few' if sum(results) < 5 else 'most'} True")
 PROGRAM

@@ -6,7 +6,7 @@
 # Why: the permits for jobs are bytes in a pipe. The second make had taken three, and the kernel doesn't put back what a
 # dead process has read.
 # Guessed before: that the permits come back, as the jobs that had them have ended.
-# Seen with GNU Make 4.3 of Debian 12. Needs make and awk.
+# Seen on Debian 12. Needs GNU Make 4.3 and awk.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -28,7 +28,7 @@ d:
 TEXT
 for how in unharmed killed; do
     rm -f jobs
-    LC_ALL=C make -j4 HOW=$how > log.txt 2>&1
+    env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS LC_ALL=C make -j4 HOW=$how > log.txt 2>&1
     most=$(awk '{ n += $1 == "+" ? 1 : -1; if (n > most) most = n } END { print most }' jobs)
     echo "the other make is $how: at most $most at once afterwards"
     sed -n 's/^make: //p' log.txt

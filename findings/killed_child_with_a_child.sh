@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A child process, a shell, runs `sleep 5`, and both write into a pipe that the program reads. The program gives up
-# after 1 s and kills the child. What then waits for the dead child waits for its child as well, 5 s in all:
+# after 1 s. It then kills the child, but Ruby's Timeout kills nothing. What still waits for the child waits for the
+# child's child as well, 5 s in all:
 #   1. asyncio: after kill(), Process.wait(). Why: it ends when the pipes are closed, too. The `sleep` has them open.
 #   2. Go: exec.CommandContext with an output that is no file, unless WaitDelay is set. Why: Wait() first reads all.
 #   3. Ruby: Timeout.timeout around Open3.capture2 or IO.popen. Why: nothing is killed, and the exception on its way out
 #      closes the pipe, which waits for the child.
-# Guessed before: that each ends after 1 s (but for Go's, which says so), as subprocess.run of CPython, the exec of
-# Node, and Ruby's backquotes do.
+# Guessed before: that asyncio and Ruby end after 1 s, as subprocess.run of CPython, the exec of Node, and Ruby's
+# backquotes do. Go's documentation says that Wait waits.
 # Seen with CPython 3.11.7 and 3.13.0, Go 1.26.8, Ruby 3.1.2 and Node 20.20.2.
-# Needs go, ruby, node, and python3 (or the interpreter that is given).
+# Needs Go 1.20 or later (WaitDelay), ruby, node, and python3 (or the interpreter that is given).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

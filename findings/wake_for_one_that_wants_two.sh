@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # A thread waits for two items (or permits), and a thread behind it waits for one. One item comes. The second thread
 # sleeps on beside it, and a third that comes later takes the item at once.
-#   1. Thread::Queue 3.14 of Perl, dequeue(2) and dequeue().
-#   2. concurrent-ruby 1.1.6, Semaphore, acquire(2) and acquire(1).
+#   1. Thread::Queue 3.14 of Perl, dequeue for two and for one.
+#   2. concurrent-ruby 1.1.6, Semaphore, acquire for two and for one.
+# The trials use the calls with a time-out (dequeue_timed, try_acquire), which sleep on until it is over.
 # Why: all wait on one condition, and one item notifies one thread. That is the first, which has no use for one item and
 # sleeps again without passing the notification on.
 # Guessed before: either that the second gets the item, as with Perl's Thread::Semaphore 2.13, or that everybody who
 # comes later waits as well, since the first is in line ahead of them.
-# Seen with Perl 5.36.0 and Ruby 3.1.2 of Debian 12. Needs perl, ruby, and apt-get with a network.
+# Seen with Perl 5.36.0 and Ruby 3.1.2. Needs Debian 12 with perl and ruby, and apt-get with a network.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -43,17 +44,18 @@ sub trial {
 }
 
 my $queue = Thread::Queue->new;
-trial("Thread::Queue", sub { $queue->dequeue($_[0]) }, sub { $queue->enqueue($_) for 1 .. $_[0] });
+trial("Thread::Queue", sub { $queue->dequeue_timed(100, $_[0]) }, sub { $queue->enqueue($_) for 1 .. $_[0] });
 my $permits = Thread::Semaphore->new(0);
-trial("Thread::Semaphore", sub { $permits->down($_[0]) }, sub { $permits->up($_[0]) });
+trial("Thread::Semaphore", sub { $permits->down_timed(100, $_[0]) }, sub { $permits->up($_[0]) });
 PROGRAM
 cat > seen.rb <<'PROGRAM'
 require "concurrent/atomic/semaphore"
+require "concurrent/utility/monotonic_time"
 
 permits = Concurrent::Semaphore.new(0)
 threads = []
 start = lambda do |count|
-  threads << Thread.new { permits.acquire(count) }
+  threads << Thread.new { permits.try_acquire(count, 100) }
   sleep 0.5
 end
 state = ->(thread) { thread.alive? ? "waits" : "served" }
@@ -64,10 +66,11 @@ sleep 0.5
 print "concurrent-ruby: for two: #{state.call(threads[0])}, for one: #{state.call(threads[1])}"
 start.call(1)
 puts ", newcomer: #{state.call(threads[2])}"
-threads.each(&:kill)
+permits.release(10)
+threads.each(&:join)
 PROGRAM
 perl seen.pl > seen.txt
-ruby -I package/usr/lib/ruby/vendor_ruby seen.rb >> seen.txt
+ruby -I package/usr/share/rubygems-integration/all/gems/concurrent-ruby-1.1.6/lib/concurrent-ruby seen.rb >> seen.txt
 cat seen.txt
 diff - seen.txt <<'TEXT' || { echo "changed"; exit 1; }
 Thread::Queue: for two: waits, for one: waits, newcomer: served

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # A reader has the lock, a writer queues, and a second reader queues behind the writer. The writer is cancelled. In two
 # libraries the second reader sleeps on, although nothing is left that it could wait for. A third reader that comes then
-# gets the lock at once, ahead of the second. The second gets it only when all readers have released the lock.
+# gets the lock at once, ahead of the second. The second gets it only when all readers have released the lock. (It has a
+# time-out below. Without one it sleeps on until then.)
 # Why: a cancelled wait removes itself from the queue and wakes nobody.
-# Guessed before: that the second reader gets the lock when the writer is cancelled, as with async-lock 3.5.0 (crates.io).
-# Seen with aiorwlock 1.5.1 (PyPI) under CPython 3.11.7, and @esfx/async-readerwriterlock 1.0.0-pre.8 (npm) under Node 20.20.2.
+# Guessed before: that the second reader gets the lock when the writer is cancelled, as with async-lock 3.5.0
+# (crates.io).
+# Seen with aiorwlock 1.5.1 (PyPI) under CPython 3.11.7, and @esfx/async-readerwriterlock 1.0.0-pre.8 (npm) under
+# Node 20.20.2.
 # Needs python3 with venv, Node, npm, and a network.
 set -euo pipefail
 folder=$(mktemp -d)
@@ -34,7 +37,7 @@ async def main():
             entered.append(number)
             await releases[number - 2].wait()
 
-    readers = [asyncio.create_task(enter(2))]
+    readers = [asyncio.create_task(asyncio.wait_for(enter(2), 10))]
     await asyncio.sleep(0.05)
     writer.cancel()
     await asyncio.sleep(0.2)
@@ -62,7 +65,9 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     const cancel = CancelToken.source();
     const writer = lock.write(cancel.token).catch(() => "cancelled");
     const entered = [];
-    const second = lock.read().then((held) => { entered.push(2); return held; });
+    const limit = CancelToken.source();
+    setTimeout(() => limit.cancel(), 10000).unref();
+    const second = lock.read(limit.token).then((held) => { entered.push(2); return held; });
     await pause(50);
     cancel.cancel();
     await writer;

@@ -40,7 +40,7 @@
 // No lost wake-up: `done` is an event, and the pipe keeps its byte until it is read.
 //
 // The slot is changed by Python's function, because interpreters before 3.13 don't export PySignal_SetWakeupFd(),
-// although their documentation has it (findings/python.sh).
+// although their documentation has it (findings/signals_and_lost_notify_of_cpython.sh).
 //
 // Checked by: python/tests/test_signals.py.
 #include "blocking.hpp"
