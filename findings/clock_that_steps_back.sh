@@ -10,14 +10,13 @@
 # Guessed before: that durations are measured by a clock that isn't set, as with GLib 2.74.6 and threading.
 # Nobody's clock is set here. The program sees a wall clock that is 3 s ahead of the kernel's, which is what a deadline
 # that was computed before the step looks like after it.
-# Seen with CPython 3.11.7 and Debian 12's packages. Needs gcc, tclsh, python3 with venv, and apt-get with a network.
+# Seen with CPython 3.11.7. Needs Debian 12, gcc, tclsh, python3 with venv, and apt-get with a network.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-packages="libapr1=1.7.2-3+deb12u1 libnspr4=2:4.35-1 libglib2.0-0=2.74.6-2+deb12u9"
-# shellcheck disable=SC2086
-apt-get download -qq -o APT::Sandbox::User=root $packages 2> apt.log || { cat apt.log; exit 1; }
+apt-get download -qq -o APT::Sandbox::User=root 'libapr1=1.7.2-*' 'libnspr4=2:4.35-*' 'libglib2.0-0=2.74.6-*' \
+    2> apt.log || { cat apt.log; exit 1; }
 for package in *.deb; do dpkg -x "$package" debian; done
 python3 -m venv python
 python/bin/pip install --quiet --disable-pip-version-check pysdl2-dll==2.32.10

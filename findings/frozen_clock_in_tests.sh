@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A test freezes Python's clock with freezegun 1.5.5. Waits with a time-out then fall into three kinds:
+# A test freezes Python's clock with freezegun 1.5.5. Waits with a time-out then fall into two kinds:
 #   1. threading, queue, multiprocessing, concurrent.futures, select, gevent 26.9.0: they end on time.
-#   2. asyncio.wait_for(), subprocess.Popen.wait(), filelock 4.3.1, portalocker 4.4.2, fasteners 0.20: their time never
-#      passes. They end if what they wait for comes, here after 3 s.
+#   2. asyncio.wait_for(), subprocess.Popen.wait(), trio 0.35.0, filelock 4.3.1, portalocker 4.4.2, fasteners 0.20:
+#      their time never passes. They end only when what they wait for comes, here after 3 s.
 # Why: freezegun replaces time.monotonic() and its kin in every module but some; threading, queue and multiprocessing
 # are among those. A wait that compares this clock with a deadline sees no time pass.
 # time-machine 3.6.0 freezes time.time() only, and all of them end on time.
@@ -84,8 +84,18 @@ async def wait_of_trio():
 def trials():
     condition, items, permits = threading.Condition(), queue.Queue(), multiprocessing.Semaphore(0)
     future, event = concurrent.futures.Future(), gevent.event.Event()
-    condition.acquire()
-    trial("Condition.wait_for", lambda: condition.wait_for(lambda: False, 0.2))
+    changes = []
+
+    def wait_for_change():
+        with condition:
+            condition.wait_for(lambda: changes, 0.2)
+
+    def change():
+        with condition:
+            changes.append(1)
+            condition.notify()
+
+    trial("Condition.wait_for", wait_for_change, change)
     trial("Queue.get", lambda: items.get(timeout=0.2), lambda: items.put(1))
     trial("multiprocessing.Semaphore", lambda: permits.acquire(timeout=0.2), permits.release)
     trial("Future.result", lambda: future.result(0.2), lambda: future.set_result(1))
@@ -106,8 +116,8 @@ print("time-machine")
 with time_machine.travel("2030-01-01", tick=False):
     trials()
 PROGRAM
-python/bin/python seen.py 2> errors.log | tee seen.txt
-diff - seen.txt <<'TEXT' || { echo "changed"; exit 1; }
+python/bin/python seen.py 2> errors.log | tee seen.txt || { cat errors.log; exit 1; }
+diff - seen.txt <<'TEXT' || { cat errors.log; echo "changed"; exit 1; }
 freezegun
 Condition.wait_for: on time
 Queue.get: on time

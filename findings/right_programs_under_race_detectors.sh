@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Two threads change a number under a lock, or one after the other. The race detectors of Debian 12 know some ways to
-# take a lock or to wait, and report a race, or the wrong unlock, for others that are as right:
+# take a lock or to wait. For others that are as right they report a race, or an unlock of a mutex that nobody has
+# locked:
 #   1. ThreadSanitizer of GCC 12.2 reports try_lock_for() of std::timed_mutex and std::shared_timed_mutex, mtx_lock and
 #      cnd_wait of C11, and sem_clockwait. It knows the same C++ locks if they are taken by lock().
 #   2. helgrind of Valgrind 3.19 reports try_lock_for() of std::timed_mutex, and sem_clockwait. drd reports the latter.
