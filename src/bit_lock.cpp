@@ -45,8 +45,7 @@
 // What happens while the woken thread gets no processor (docs/priorities.md). Let S be that thread, and U another one
 // that sleeps while the lock is free.
 // - U is more urgent than S. Whoever unlocked last has woken U, too (bit_lock-5). This holds if U is among the first
-//   `max_looks` threads of the queue, unless the first of the queue had been passed
-//   over `max_passes` times (below).
+//   `max_looks` threads of the queue, unless the first of the queue had been passed over `max_passes` times (below).
 // - U is not more urgent. Then what keeps S from a processor would mostly keep U from it, too. If that is not so (S is
 //   stopped, or has used up its group's quota), the next unlock() wakes U, once S has been on its way for `overdue`.
 // A thread is woken instead of an older one only if it is more urgent. A real-time thread always goes first. Any other

@@ -52,7 +52,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 class Parser(argparse.ArgumentParser):
     """argparse's, but it says which options there are, and which of them may have been meant. (A verb's options are
-    those of a parser of its own, which argparse asks by this function.)"""
+    those of a parser of its own, which argparse asks by parse_known_args().) An option is written whole."""
+
+    def __init__(self, **how):  # type: ignore[no-untyped-def]
+        super().__init__(allow_abbrev=False, **how)
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def, override]
         options, rest = super().parse_known_args(args, namespace)

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -90,6 +91,25 @@ void check(const event& of, std::size_t steps) {
     EXPECT_FALSE(of->try_wait());
     for (unsigned i = 0; i != tocsin::shared_auto_reset_event::slots; ++i)
         EXPECT_TRUE(tocsin::core::is_ownerless(of.owner_of(i))) << "after instruction " << steps;
+}
+
+// A number tells threads of one pid namespace apart, and a slot that the keeper frees may be claimed by another.
+TEST(SharedKeeper, AKeeperWatchesEachSlotAlsoThoseWithItsOwnNumber) {
+    event of;
+    keeper_wait one(parts_of(of)), other(parts_of(of));
+    sleep_list made;
+    ASSERT_EQ(one.advance(made), keeper_wait::step::waiting);
+    ASSERT_EQ(other.advance(made), keeper_wait::step::waiting);
+    sleep_list words;
+    EXPECT_EQ(one.advance(words), keeper_wait::step::waiting);
+    EXPECT_EQ(words.count(), 2u);  // its own word, and the owner of the other slot
+    EXPECT_FALSE(other.end());
+    EXPECT_EQ(words.sleep(std::chrono::minutes(1)),
+              tocsin::platform::shared_sleep::woken);  // the owner has changed
+    sleep_list again;
+    EXPECT_EQ(one.advance(again), keeper_wait::step::waiting);
+    EXPECT_EQ(again.count(), 2u);  // also of a free slot that has been owned
+    EXPECT_FALSE(one.end());
 }
 
 TEST(SharedKeeper, AKeeperThatDiesLosesNoTokenAndNoSlot) {

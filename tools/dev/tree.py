@@ -29,7 +29,11 @@ def unknown(what, name, valid):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, which also says what options there are instead of one that does not exist."""
+    """argparse's, which also says what options there are instead of one that does not exist. An option is written
+    whole."""
+
+    def __init__(self, **how):
+        super().__init__(allow_abbrev=False, **how)
 
     def parse_args(self, args=None, namespace=None):
         given, rest = self.parse_known_args(args, namespace)

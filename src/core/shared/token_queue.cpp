@@ -29,11 +29,10 @@
 //   token_queue-5  A giver touches nothing of the object after a grant, or after its exchange of `control`: the wake
 //       goes by the address alone.
 //   token_queue-6  Whether a slot is a dead thread's is asked of its owner between two loads of its word that agree,
-//       and what is done then compares that word. The word `waiting` or `granted` was preceded by the
-//       claim. So if the slot is ownerless by then, the owner of that wait is gone, or the word has changed
-//       since and the exchange fails. (With no load before, a thread could claim the slot in between, and
-//       would lose its wait. With none after, the slot could have been granted and marked in between, and
-//       its token would be overlooked.)
+//       and what is done then compares that word. The claim preceded the word `waiting` or `granted`. So if the slot is
+//       ownerless by then, the owner of that wait is gone, or the word has changed since and the exchange fails. (With
+//       no load before, a thread could claim the slot in between, and would lose its wait. With none after, the slot
+//       could have been granted and marked in between, and its token would be overlooked.)
 //   token_queue-7  A giver looks at all slots again, after it has found the longest waiting thread. So no thread with
 //       an older ticket is passed over that waited before the chosen one began to wait. (The first look may come to a
 //       slot before the slot's thread waits, and then to another that begins to wait later.)
@@ -46,7 +45,7 @@
 //     can't withdraw, it has been granted one.
 // A grant changes the lower half of the word, so a waiter that is not yet asleep does not fall asleep.
 //
-// Death. The kernel's promises dies-1 to dies-4 are in shared_futex.hpp.
+// Death. The kernel's promises dies-1 to dies-5 are in shared_futex.hpp.
 //   - A giver dies before its grant: no token has moved. It dies after its grant and before its wake: the lower half of
 //     the word is its mark and covered, so the kernel wakes the waiter. (If the waiter has received meanwhile, the wake
 //     is for nothing.)
