@@ -56,8 +56,8 @@ namespace tocsin {
 
 #if defined(_WIN32)
 
-// The same functions for what Windows has instead of descriptors. A SOCKET and a HANDLE both have 32 significant bits.
-// A number above 2^31 - 1 is found `invalid`.
+// The same functions for a SOCKET or a HANDLE, which Windows has instead of descriptors. Both may have 32 significant
+// bits, but a wait reports `invalid` for a number above 2^31 - 1.
 inline descriptor_source ready(std::uintptr_t socket, readiness asked) noexcept {
     return {socket <= 0x7FFF'FFFF ? static_cast<int>(socket) : -1, asked};
 }

@@ -97,7 +97,8 @@ class resumable;
 
 class operation_base;
 
-// What an executor is given: an operation that has ended. Call this object once, and it calls the operation's function.
+// The library gives an executor this object when an operation has ended. Call it once, and it calls the operation's
+// function.
 // It is as small as a pointer and trivially copyable.
 class ended_operation {
 public:
