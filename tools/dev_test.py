@@ -439,6 +439,17 @@ class Distributions(unittest.TestCase):
     def test_a_program_that_never_counted_has_failed(self):
         self.assertEqual(distributions.ctest_count("ninja: build stopped"), run.Count(failed=1))
 
+    def test_a_file_that_the_tree_no_longer_has_goes_from_the_copy_in_a_system(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "srv" / "tree"
+            for name in ("build/built", "docs/moved.md", "old"):
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                (copy / name).touch()
+            distributions.copy_tree(copy)
+            self.assertTrue((copy / "build" / "built").exists())
+            self.assertFalse((copy / "docs" / "moved.md").exists() or (copy / "old").exists())
+            self.assertEqual((tree.ROOT / "dev").read_bytes(), (copy / "dev").read_bytes())
+
     def test_the_table_has_what_passed_last_with_its_day_and_versions(self):
         with tempfile.TemporaryDirectory() as folder, \
                 mock.patch.object(distributions, "PAGE", Path(folder) / "page.md") as page:

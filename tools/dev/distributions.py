@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from dev import needs, packages
 from dev.run import Count, Failure, counted, one, presets, quietly, read_log
-from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, Refusal, compiler_cache, say, unknown
+from dev.tree import BUILD, ENVIRONMENT, JOBS, ROOT, VENV, Refusal, compiler_cache, say, unknown
 
 SUITES = {"debian-12": "bookworm", "debian-13": "trixie", "debian-newest": "sid"}
 FOLDER = BUILD / "distributions"
@@ -35,6 +35,7 @@ PROBE = "#include <map>\nint main() { std::map<int, int> numbers; ++numbers[1]; 
 HOME = "/srv/user"
 USER = f"{HOME}/a tree"  # the blank is meant
 TREES = {"user": USER, "root": "/srv/tree"}
+BUILT = (BUILD.name, VENV.name)  # what ./dev makes in a tree
 CLONES = {"user": f"{HOME}/a clone", "root": "/srv/clone"}
 CACHE = "/srv/ccache"
 TRUSTED = "/srv/certificates"  # those of this system, which may be behind a proxy with a certificate
@@ -127,12 +128,9 @@ class System:
         # The newest system's lists of packages are valid for a week, and those of a mirror may be older. apt checks
         # their signatures all the same.
         (self.root / "etc" / "apt" / "apt.conf.d" / "old-mirror").write_text('Acquire::Check-Valid-Until "false";\n')
-        (self.root / "srv" / "tree").mkdir(exist_ok=True)
         shutil.rmtree(self.root / HOME[1:], ignore_errors=True)
-        for tree in (self.root / "srv" / "tree", self.root / USER[1:]):
-            for name in packages.known_to_git():
-                (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, tree / name)
+        for tree in TREES.values():
+            copy_tree(self.root / tree[1:])
         return self.run("user", f"id user || useradd --home-dir {HOME} user; chown --recursive user {HOME}; "
                                 f"mkdir --parents --mode 0777 {CACHE}", "root")
 
@@ -172,6 +170,19 @@ class System:
 
     def note_count(self, step, count):
         self.note(step, None if count.failed else str(count))
+
+
+def copy_tree(to):
+    """Copies this tree there, beside what was built there before. A file that this tree no longer has goes."""
+    to.mkdir(parents=True, exist_ok=True)
+    for old in to.iterdir():
+        if old.is_dir() and old.name not in BUILT:
+            shutil.rmtree(old)
+        elif not old.is_dir():
+            old.unlink()
+    for name in packages.known_to_git():
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, to / name)
 
 
 def ctest_count(text):
