@@ -12,15 +12,15 @@
 //
 // State of such a sleep
 //   An operation (tocsin/operation.hpp) waits for the events and semaphores. Its function stores the result and sets
-//   `done`, an event on this thread's stack. At first the thread sleeps on `done` alone, for a fifth of a millisecond
-//   at most. If that was not enough, it sleeps in one wait_any() for `done`, for the caller's descriptors and timers,
-//   and for a pipe. Python's C handler writes a byte into the descriptor of signal.set_wakeup_fd(), the slot; during
-//   this second sleep that is the pipe. The first sleep saves the four system calls that the slot and the pipe cost, in
-//   waits that are over soon. A signal that arrives in it is seen at its end.
+//   `done`, an event on this thread's stack. At first the thread sleeps on `done` alone, for 5 ms at most. If that was
+//   not enough, it sleeps in one wait_any() for `done`, for the caller's descriptors and timers, and for a pipe.
+//   Python's C handler writes a byte into the descriptor of signal.set_wakeup_fd(), the slot; during this second sleep
+//   that is the pipe. The first sleep saves the four system calls that the slot and the pipe cost, in waits that are
+//   over soon. A signal that arrives in it is seen at its end.
 //
 //   Before it is queued at all, a thread that waits for any of more than eight events or semaphores may look at them
-//   for up to 30 us (takes_one()). It is not asleep then, as a thread that has not called yet: waiting_on() does not
-//   count it, and set(); clear() may pass it by.
+//   for up to 30 us (looks_for_one()). It is not asleep then, as a thread that has not called yet: waiting_on() does
+//   not count it, and set(); clear() may pass it by.
 //
 // Invariants
 //   blocking-1  The operation stays started while handlers run. So a set() during a handler hands over to this wait as
@@ -44,6 +44,8 @@
 //
 // Checked by: python/tests/test_signals.py.
 #include "blocking.hpp"
+
+#include "looks.hpp"
 
 #include <tocsin/fd.hpp>
 #include <tocsin/operation.hpp>
@@ -81,7 +83,9 @@ long receiver = -1;
 // In place of a descriptor: the slot had the pipe. (In the child of a fork, the pipe has another number.)
 constexpr long our_pipe = -2;
 
-constexpr std::chrono::microseconds first_sleep(200);
+// The interpreter itself lets a signal wait as long while another thread runs (sys.getswitchinterval()). If this sleep
+// ended before the system's next tick, each wait would set the processor's timer twice, which takes microseconds.
+constexpr std::chrono::milliseconds first_sleep(5);
 
 void after_fork_in_child() {
     // The parent reads the same pipe.
@@ -151,65 +155,39 @@ struct completion {
     any_result how{wait_status::stopped};
 };
 
-// Whether a sleep begins with a spin, which each thread learns from its own waits before. The spin is longer than those
-// of the library, because a round trip through the interpreter takes longer. It is also longer than the wake-up of a
-// thread on another processor. So if both threads of a dialogue sleep, one that tries a spin sees it pay, and answers
-// so fast that the other's spin pays, too. A spin that has not paid costs more credit than one that has earns, and
-// without credit every 64th wait tries (decision 69). The other waits sleep at once.
-class look_first {
-public:
-    look_first() noexcept : history_(mine), spins_(history_.credit > 0 || ++history_.since_try % 64 == 0) {
-        if (spins_) began_ = std::chrono::steady_clock::now();
-    }
-    spin_policy policy() const noexcept { return spins_ ? spin_policy::fixed(longest) : spin_policy::none(); }
-    // If the sources are many, spins before the thread is queued for all of them. Returns whether it has taken one.
-    bool takes_one(const std::span<const source>& list, const deadline& until, any_result& found) {
-        if (!spins_ || is_alone || list.size() <= 8) return false;
-        for (const source& each : list)
-            if (each.what() != source::kind::lot) return false;
-        do found = wait_any({.until = std::chrono::nanoseconds(0)}, list);
-        while (found.status != wait_status::signaled && !until.has_passed() &&
-               std::chrono::steady_clock::now() - began_ < longest);
-        learn(found.status == wait_status::signaled);
-        spins_ = false;
-        return found.status == wait_status::signaled;
-    }
-    void learn(bool ended) const noexcept {
-        if (!spins_) return;
-        const auto now = std::chrono::steady_clock::now();
-        const bool paid = ended && now - began_ < longest;
-        history_.credit = paid                  ? std::min(history_.credit + 1, max)
-                          : history_.credit > 2 ? history_.credit - 2
-                                                : 0;
-#if !defined(Py_GIL_DISABLED)
-        // The thread that has set the event still has the interpreter's lock (decision 76).
-        while (paid && !is_alone && std::chrono::steady_clock::now() - now < moment) detail::cpu_relax();
-#endif
-    }
-
-private:
-    struct history {
-        int credit;
-        unsigned since_try;
-    };
-    static constexpr std::chrono::microseconds longest{30};
-    static constexpr std::chrono::nanoseconds moment{500};
-    static constexpr int max = 15;
+// The looks of this thread's waits (looks.hpp). A process with one processor has none.
 #if defined(__linux__)
-    inline static const bool is_alone = [] {
-        cpu_set_t usable;
-        return ::sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == 1;
-    }();
+const bool is_alone = [] {
+    cpu_set_t usable;
+    return ::sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) == 1;
+}();
 #else
-    inline static const bool is_alone = std::thread::hardware_concurrency() == 1;
+const bool is_alone = std::thread::hardware_concurrency() == 1;
 #endif
-    inline static thread_local history mine{2, 0};
+thread_local look_history looks_of_thread;
 
-    history& history_;
-    bool spins_;
-    std::chrono::steady_clock::time_point began_;
+struct looks : look_first<std::chrono::steady_clock> {
+    looks() noexcept : look_first(looks_of_thread, !is_alone) {}
+    void let_other_finish() const noexcept {
+#if !defined(Py_GIL_DISABLED)
+        look_first::let_other_finish(detail::cpu_relax);
+#endif
+    }
 };
-static_assert(std::is_trivially_destructible_v<look_first>);
+static_assert(std::is_trivially_destructible_v<looks>);
+
+const deadline passed{std::chrono::nanoseconds(0)};
+
+// Looks for the first event or semaphore of more than eight, before the thread is queued for all of them. Returns
+// whether it has taken one.
+bool looks_for_one(looks& looking, const std::span<const source>& list, const deadline& until,
+                   any_result& found) {
+    const auto is_lot = [](const source& each) noexcept { return each.what() == source::kind::lot; };
+    if (list.size() <= 8 || !std::ranges::all_of(list, is_lot)) return false;
+    return looking.only_look(
+        [&] { return (found = wait_any({.until = passed}, list)).status == wait_status::signaled; },
+        [&] { return until.has_passed(); });
+}
 
 bool belongs_to_operation(const source& one, bool all) noexcept {
     return all || (one.what() != source::kind::descriptor && one.what() != source::kind::timer);
@@ -240,16 +218,22 @@ public:
             bool ended = false;
             any_result found{wait_status::stopped};
             const caught error = released([&] {
-                look_first looking;
-                const bool may_take = !all_ && confirm_.ends_wait == nullptr;
-                if (may_take && looking.takes_one({chosen_, operation_sources_}, until_, found)) return;
-                start();
                 const deadline& first = is_short ? until_ : soon;
-                const spin_policy spin =
-                    confirm_.ends_wait == nullptr ? looking.policy() : spin_policy::none();
-                do ended = end_.done.wait_until(first, spin) == wait_status::signaled;
-                while (ended && begins_again());
-                if (confirm_.ends_wait == nullptr) looking.learn(ended);
+                const auto sleep = [&](spin_policy spin) {
+                    return end_.done.wait_until(first, spin) == wait_status::signaled;
+                };
+                if (confirm_.ends_wait != nullptr) {
+                    start();
+                    do ended = sleep(spin_policy::none());
+                    while (ended && begins_again());
+                    return;
+                }
+                looks looking;
+                if (all_ || !looks_for_one(looking, {chosen_, operation_sources_}, until_, found)) {
+                    start();
+                    ended = looking([&] { return end_.done.is_set(); }, sleep);
+                }
+                looking.let_other_finish();
             });
             if (error.number != -1) return fail(error);
             if (found.status == wait_status::signaled) return {ending::ready, map_[found.index]};
@@ -417,10 +401,15 @@ outcome plain_sleep(const source* sources, std::size_t count, bool all, const de
         if (all) {
             found.status = wait_all({.until = until}, list);
         } else {
-            look_first looking;
-            if (looking.takes_one(list, until, found)) return;
-            found = wait_any({.until = until, .spin = looking.policy()}, list);
-            looking.learn(found.status == wait_status::signaled);
+            looks looking;
+            const auto wait = [&](const deadline& last, spin_policy spin) {
+                found = wait_any({.until = last, .spin = spin}, list);
+                return found.status == wait_status::signaled;
+            };
+            if (!looks_for_one(looking, list, until, found))
+                looking([&] { return wait(passed, spin_policy::none()); },
+                        [&](spin_policy spin) { return wait(until, spin); });
+            looking.let_other_finish();
         }
     });
     Py_END_ALLOW_THREADS;
@@ -546,9 +535,10 @@ outcome block_on(const single& one, const deadline& until) {
     if (runs_handlers()) return main_sleep(&one.from, 1, false, until).run();
     bool taken;
     Py_BEGIN_ALLOW_THREADS;
-    const look_first looking;
-    taken = one.wait(one.object, until, looking.policy());
-    looking.learn(taken);
+    looks looking;
+    taken = looking([&] { return one.wait(one.object, passed, spin_policy::none()); },
+                    [&](spin_policy spin) { return one.wait(one.object, until, spin); });
+    looking.let_other_finish();
     Py_END_ALLOW_THREADS;
     return {taken ? ending::ready : ending::timed_out};
 }

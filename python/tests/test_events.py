@@ -26,7 +26,7 @@ from tocsin import _core
 class BusyLocks(unittest.TestCase):
     """A thread that takes a lock again and again doesn't keep it from one that waits, although it has the interpreter's
     lock all the time. (A waiter that asked for the interpreter's lock first would never get this one. The main thread
-    asks for it once, 0.2 ms after its wait began, so it is not tested here.)"""
+    asks for it once, 5 ms after its wait began, so it is not tested here.)"""
 
     def take_again_and_again(self, lock, until):
         patience = time.monotonic() + PATIENCE  # the waiter needs a few thousand uses, which take milliseconds
