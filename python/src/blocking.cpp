@@ -78,6 +78,17 @@ int pipe_ends[2] = {-1, -1};  // only the main thread uses it, and the child of 
 PyObject* set_wakeup_fd = nullptr;
 PyObject* no_warning_name = nullptr;  // the names of its keyword arguments
 
+// A function of a module that knows whether a coroutine runs in this thread. The objects are those of the main
+// interpreter; another one makes its own for each wait.
+struct knows_loop {
+    const char* module;
+    const char* function;
+    PyObject* module_name = nullptr;
+    PyObject* function_name = nullptr;
+};
+knows_loop in_asyncio{"_asyncio", "_get_running_loop"};
+knows_loop in_trio{"trio.lowlevel", "in_trio_task"};
+
 // Gets the bytes of the innermost sleep that has the pipe in the slot; -1: nobody. Only the main thread uses it.
 long receiver = -1;
 // In place of a descriptor: the slot had the pipe. (In the child of a fork, the pipe has another number.)
@@ -127,26 +138,32 @@ bool put_into_slot(int descriptor, long& former) {
     return former != -1 || !PyErr_Occurred();
 }
 
-// A module that somebody has imported; null, perhaps with an exception set, if nobody has.
-PyObject* loaded(const char* module) {
-    PyObject* const name = PyUnicode_InternFromString(module);
-    if (name == nullptr) return nullptr;
-    PyObject* const found = PyImport_GetModule(name);
-    Py_DECREF(name);
-    return found;
+bool make_names(knows_loop& of) {
+    Py_XSETREF(of.module_name, PyUnicode_InternFromString(of.module));
+    Py_XSETREF(of.function_name, PyUnicode_InternFromString(of.function));
+    return of.module_name != nullptr && of.function_name != nullptr;
 }
 
-// Whether a function of a module returns an object that is true. False, too, if nobody has imported the module, if it
-// is too old for the function, and after an error, which stays set only if it came before the call.
-bool says(const char* module, const char* function) {
-    PyObject* const found = loaded(module);
-    if (found == nullptr) return false;
-    PyObject* const result = PyObject_CallMethod(found, function, nullptr);
-    Py_DECREF(found);
-    const int truth = result == nullptr ? -1 : PyObject_IsTrue(result);
-    Py_XDECREF(result);
-    if (truth < 0) PyErr_Clear();
-    return truth > 0;
+// Whether the function returns an object that is true. False, too, if nobody has imported the module, if it is too old
+// for the function, and after an error, which stays set only if it came before the call.
+bool says(knows_loop from) {
+    const bool is_main = PyInterpreterState_Get() == PyInterpreterState_Main();
+    if (!is_main) from.module_name = from.function_name = nullptr;
+    bool truth = false;
+    if (is_main || make_names(from)) {
+        if (PyObject* const found = PyImport_GetModule(from.module_name)) {
+            PyObject* const result = PyObject_CallMethodNoArgs(found, from.function_name);
+            Py_DECREF(found);
+            truth = result != nullptr && PyObject_IsTrue(result) > 0;
+            Py_XDECREF(result);
+            PyErr_Clear();
+        }
+    }
+    if (!is_main) {
+        Py_XDECREF(from.module_name);
+        Py_XDECREF(from.function_name);
+    }
+    return truth;
 }
 
 // What the operation's function leaves for the sleeping thread.
@@ -485,7 +502,8 @@ bool prepare_blocking(unsigned long thread) {
     Py_DECREF(module);
     Py_XSETREF(no_warning_name, Py_BuildValue("(s)", "warn_on_full_buffer"));
     main_thread.store(thread, std::memory_order_relaxed);  // no order: a number, written before any use
-    return set_wakeup_fd != nullptr && no_warning_name != nullptr;
+    return set_wakeup_fd != nullptr && no_warning_name != nullptr && make_names(in_asyncio) &&
+           make_names(in_trio);
 }
 
 bool runs_handlers() noexcept {
@@ -516,12 +534,14 @@ void give_back(const source& taken) noexcept {
 
 bool may_block() {
     if (has_warned.load(std::memory_order_relaxed)) return true;  // no order: a hint
-    const bool runs = says("_asyncio", "_get_running_loop") || says("trio.lowlevel", "in_trio_task");
+    const bool runs = says(in_asyncio) || says(in_trio);
     if (PyErr_Occurred()) return false;
     if (!runs || has_warned.exchange(true, std::memory_order_relaxed))
         return true;  // no order: one of them warns
     // A notebook runs its cells inside a loop, and a cell may wait.
-    PyObject* const notebook = loaded("ipykernel");
+    PyObject* const name = PyUnicode_InternFromString("ipykernel");
+    PyObject* const notebook = name == nullptr ? nullptr : PyImport_GetModule(name);
+    Py_XDECREF(name);
     Py_XDECREF(notebook);
     if (notebook != nullptr || PyErr_Occurred()) return notebook != nullptr;
     return PyErr_WarnEx(PyExc_RuntimeWarning,

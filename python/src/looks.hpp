@@ -20,7 +20,7 @@
 namespace tocsin::python {
 
 // What a thread has learned from its own waits. A look that has not paid costs more credit than one that has earns.
-// Without credit one wait in 64 tries, and after each try that has not paid half as many, down to one in 1,024.
+// Without credit one wait in 64 tries, and after each try that has not paid half as many, down to one in 256.
 struct look_history {
     int credit = 2;
     unsigned waits = 0;  // since the last look
@@ -35,7 +35,7 @@ struct look_history {
         } else if (credit > 0) {
             credit = std::max(credit - 2, 0);
         } else {
-            gap = std::min(gap * 2, 1024U);
+            gap = std::min(gap * 2, 256U);
         }
     }
 };
