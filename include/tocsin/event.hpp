@@ -70,9 +70,10 @@ public:
     // Lifetime: a thread that was released, or that saw the event set, may destroy the event at once.
     // Cost: without waiters, one read-modify-write (on x86 a fence and a load if the event is set already). With
     // waiters, a short lock and at most a few system calls, however many wait ("Events" in docs/guide.md).
-    // Never blocks on a waiter, but coroutines that it releases may run inside it (await.hpp). Safe in a signal
-    // handler, with the portable backend only while no thread waits for the event. The call may be deferred until just
-    // after the handler ("Signal handlers" in docs/guide.md).
+    // Never blocks on a waiter, but coroutines that it releases may run inside it: in the order of their arrival, once
+    // all threads have been released (await.hpp). In which order these threads then run is up to the system. Safe in a
+    // signal handler, with the portable backend only while no thread waits for the event. The call may be deferred
+    // until just after the handler ("Signal handlers" in docs/guide.md).
     void set() noexcept {
         if (!set_inline()) event_set_slow(state_, mode_.mode());
     }
