@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest reads this when it knows all cases of the models. `lists` names lists of cases. `folder` has two lists of cases
-# that take long: long.txt, which `./dev test` leaves out, and slow.txt, which `./dev test quick` leaves out, too.
+# that take long: long.txt, which CI leaves out, and slow.txt, which `./dev test` leaves out, too.
 # `./dev prove` (TOCSIN_PROVE in the environment) searches for hours. ctest's --timeout would not do: it is for cases
 # without a limit, and these have one.
 cmake_policy(SET CMP0057 NEW)  # IN_LIST

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 include(GoogleTest)
+set(CMAKE_UNITY_BUILD OFF)  # many tests use the same names
 
 # Off by default, because with it a test that lacks an include compiles all the same.
 option(TOCSIN_PRECOMPILE_TESTS "Compile the headers that most tests include once" OFF)

@@ -286,7 +286,7 @@ class Presets(unittest.TestCase):
     def test_the_stage_of_each_preset_runs_all_of_its_steps(self):
         self.assertEqual([("configure", "dev"), ("test", "consumer")], run.steps_of("consumer"))
         self.assertEqual([("configure", "dev"), ("build", "dev"), ("test", "delays")], run.steps_of("delays"))
-        for name in ("models", "long-models"):  # and no more of `release` than the models
+        for name in ("models", "slow-models", "long-models"):  # and no more of `release` than the models
             self.assertEqual([("configure", "release"), ("build", name), ("test", name)], run.steps_of(name))
         self.assertEqual([("configure", "arm"), ("build", "arm"), ("test", "arm")], run.steps_of("arm"))
         self.assertEqual([("configure", "windows-lab"), ("build", "windows-lab")], run.steps_of("windows-lab"))

@@ -11,7 +11,6 @@
 #include "support/library_model.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -246,8 +245,6 @@ private:
     unsigned absorbable_ = 0;  // sets that an earlier one may have absorbed
 };
 
-bool proves() { return std::getenv("TOCSIN_PROVE") != nullptr; }
-
 void explore_mixes(model::options how, const model::test_body& body) {
     how.spurious_returns = 0;
     how.stale_distance = 0;  // interleavings only: other models explore the memory orders
@@ -259,7 +256,7 @@ kind choose_kind(run& r) { return static_cast<kind>(r.choose(kinds, "kind")); }
 
 class mix_model : public testing::TestWithParam<unsigned> {};
 
-// Three waits of any kinds, then two operations (three where time permits) of any kind.
+// Three waits of any kinds, then two operations of any kind; three for a proof, one where it must be quick.
 TEST_P(mix_model, ThreeWaitsAndAFewOperationsInTurn) {
     model::options each_once;
     each_once.one_schedule = true;
@@ -270,7 +267,7 @@ TEST_P(mix_model, ThreeWaitsAndAFewOperationsInTurn) {
         all.add(static_cast<kind>(GetParam()));
         all.add(choose_kind(r));
         all.add(choose_kind(r));
-        for (int i = proves() ? 3 : 2; i != 0; --i) {
+        for (int i = is_proof() ? 3 : is_quick() ? 1 : 2; i != 0; --i) {
             all.make(static_cast<deed>(r.choose(deeds, "deed")));
             all.come_to_rest();
             all.check();
@@ -286,7 +283,7 @@ TEST(mix_model, TwoWaitsAndTwoOperationsAtOnce) {
     constexpr std::array some{kind::stoppable_gate, kind::any_a_gate, kind::all_a_gate, kind::all_gate_b,
                               kind::set_a_gate};
     constexpr std::array made{deed::set_a, deed::open, deed::take_a, deed::close};
-    explore_mixes(model::options::bounded(proves() ? 2 : 1), [&](run& r) {
+    explore_mixes(model::options::bounded(is_proof() ? 2 : 1), [&](run& r) {
         r.fix_schedule();
         mix all(r);
         const unsigned set = r.choose(4, "already set");

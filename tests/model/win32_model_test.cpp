@@ -20,13 +20,13 @@ using model::run;
 
 // As holds_within(), with fewer drawn executions where nobody asks for proofs: there are many programs here.
 void holds(int preemptions, const model::test_body& program) {
-    if (std::getenv("TOCSIN_PROVE") != nullptr) return holds_within(preemptions, program);
+    if (is_proof()) return holds_within(preemptions, program);
     auto bounded = model::options::bounded(preemptions - 1);
     bounded.spurious_returns = 0;
     bounded.stale_repeats = 1;
     explore_both("bounded", bounded, program);
-    explore_both("random", model::options::drawn(4'000), program);
-    explore_both("pct", model::options::priorities(4'000), program);
+    explore_both("random", model::options::drawn(drawn_executions(4'000)), program);
+    explore_both("pct", model::options::priorities(drawn_executions(4'000)), program);
 }
 
 // ---- Handles: two slots --------------------------------------------------------------------------------------------

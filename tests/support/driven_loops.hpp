@@ -5,7 +5,7 @@
 //   run_once()  one round of the loop: sleeps until there is something to do, and does it
 //   forget()    makes the loop watch what the driver now wants, and nothing else
 //   wake()      ends the loop's sleep; any thread may call it
-// A loop that is not installed has only `missing`, which says what to install.
+// Those of other libraries are here if TOCSIN_TEST_LIBUV and so on say so.
 #pragma once
 
 #include <tocsin/driver.hpp>
@@ -169,8 +169,6 @@ private:
 
 class poll_loop {
 public:
-    static constexpr const char* missing = nullptr;
-
     tocsin::driver& driver() { return driver_; }
     void wake() { wake_(); }
     void forget() { watched_.update(driver_); }
@@ -191,12 +189,6 @@ private:
 // A loop over poll() that knows nothing of the driver but its descriptor.
 class descriptor_loop {
 public:
-#if TOCSIN_TEST_EPOLL
-    static constexpr const char* missing = nullptr;
-#else
-    static constexpr const char* missing = "a descriptor that stands for others";
-#endif
-
     descriptor_loop() = default;
     descriptor_loop(const descriptor_loop&) = delete;
     descriptor_loop& operator=(const descriptor_loop&) = delete;
@@ -221,8 +213,6 @@ private:
 // sleep: the driver has no `changed`.
 class frame_loop {
 public:
-    static constexpr const char* missing = nullptr;
-
     tocsin::driver& driver() { return driver_; }
     void wake() {}
     void forget() { watched_.update(driver_); }
@@ -244,8 +234,6 @@ private:
 #if defined(__linux__)
 class epoll_loop {
 public:
-    static constexpr const char* missing = nullptr;
-
     epoll_loop() {
         require(loop_ >= 0, "epoll_create1");
         epoll_event bell{.events = EPOLLIN, .data = {.u64 = no_watch}};
@@ -285,18 +273,12 @@ private:
     const int loop_ = ::epoll_create1(EPOLL_CLOEXEC);
     refused_list refused_;
 };
-#else
-struct epoll_loop {
-    static constexpr const char* missing = "epoll: it is part of Linux";
-};
 #endif
 
 #if defined(TOCSIN_TEST_LIBUV)
 // update() and the timer are in a prepare handle, which the loop calls before it sleeps.
 class libuv_loop {
 public:
-    static constexpr const char* missing = nullptr;
-
     libuv_loop() {
         require(uv_loop_init(&loop_) == 0, "uv_loop_init");
         uv_async_init(&loop_, &wake_, [](uv_async_t*) {});
@@ -408,18 +390,12 @@ private:
     const wakes changed_{wake_};
     tocsin::driver driver_{changed_};
 };
-#else
-struct libuv_loop {
-    static constexpr const char* missing = "libuv (Debian's libuv1-dev)";
-};
 #endif
 
 #if defined(TOCSIN_TEST_GLIB)
 // A source of the main loop. GLib calls prepare() before it sleeps, and dispatch() after it.
 class glib_loop {
 public:
-    static constexpr const char* missing = nullptr;
-
     glib_loop() {
         source_ = reinterpret_cast<source*>(g_source_new(&functions, sizeof(source)));
         source_->self = this;
@@ -503,18 +479,12 @@ private:
     const wakes changed_{context_};
     tocsin::driver driver_{changed_};
 };
-#else
-struct glib_loop {
-    static constexpr const char* missing = "GLib (Debian's libglib2.0-dev)";
-};
 #endif
 
 #if defined(TOCSIN_TEST_ASIO)
 // Asio's waits for descriptors end once, so the loop begins them again while the driver still asks for them.
 class asio_loop {
 public:
-    static constexpr const char* missing = nullptr;
-
     asio_loop() = default;
     ~asio_loop() { watched_.clear(); }
     asio_loop(const asio_loop&) = delete;
@@ -626,10 +596,6 @@ private:
     refused_list refused_;
     wakes changed_{context_};
     tocsin::driver driver_{changed_};
-};
-#else
-struct asio_loop {
-    static constexpr const char* missing = "Asio (Debian's libasio-dev)";
 };
 #endif
 

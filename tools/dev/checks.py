@@ -45,22 +45,23 @@ def text_is_right():
                           "check-own-tests")))
 
 
-def built_sources(preset):
-    """The libraries' sources that this system builds; the files of other systems need headers that it lacks."""
-    built = json.loads((BUILD / preset / "compile_commands.json").read_text())
-    sources = {str(path) for folder in ("src", "c/src", "win32/src") for path in (ROOT / folder).rglob("*.cpp")}
-    return sorted({entry["file"] for entry in built} & sources)
+def library_sources():
+    return {str(path) for folder in ("src", "c/src", "win32/src") for path in (ROOT / folder).rglob("*.cpp")}
 
 
-def changed_sources(preset):
-    """Those of them that differ from the branch `main`, or are not in it."""
+def built_sources():
+    """All files that this system builds; the files of other systems need headers that it lacks."""
+    return {entry["file"] for entry in json.loads((BUILD / "dev" / "compile_commands.json").read_text())}
+
+
+def changed_files():
+    """Those that differ from the branch `main`, or are not in it."""
     def git(*arguments):
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
 
     since = (git("merge-base", "HEAD", "main") or ["HEAD"])[0]
-    changed = {str(ROOT / name) for name in
-               git("diff", "--name-only", since) + git("ls-files", "--others", "--exclude-standard")}
-    return [source for source in built_sources(preset) if source in changed]
+    return {str(ROOT / name) for name in
+            git("diff", "--name-only", since) + git("ls-files", "--others", "--exclude-standard")}
 
 
 def on_all(title, sources, command_of):
@@ -124,18 +125,18 @@ def sample_is_refused(command):
     return one(Failure("std calls", f"{output}\n{wrong}"))
 
 
-def clang_tidy(preset, choose):
-    """Static analysis of the sources that `choose` names once the preset is configured."""
-    configured = configure(preset)
+def clang_tidy(sources):
+    """Static analysis of those of these sources that the preset `dev` builds."""
+    configured = not sources or configure("dev")
     if not configured:
         return one(configured)
     commands = tidy_commands(std_calls_config())
 
     def command_of(source):
         part = next(folder for folder in Path(source).parents if folder in commands)
-        return [*commands[part], "-p", BUILD / preset, "--warnings-as-errors=*", source]
+        return [*commands[part], "-p", BUILD / "dev", "--warnings-as-errors=*", source]
 
-    count = on_all("clang-tidy", choose(preset), command_of)
+    count = on_all("clang-tidy", sorted(sources and sources & built_sources()), command_of)
     for command in commands.values():
         count += sample_is_refused(command)
     return count
@@ -170,10 +171,14 @@ def lifetimes():
     return one(not bad or Failure("lifetimes", "\n".join(bad)))
 
 
-def check():
-    return format_is_right() + clang_tidy("dev", built_sources) + lifetimes() + text_is_right()
+def check(sources=None):
+    """All of it; static analysis of these sources, or of all."""
+    count = format_is_right()  # it also installs the tools that the others need
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(text_is_right)  # one process at a time
+        return count + clang_tidy(library_sources() if sources is None else sources) + lifetimes() + text.result()
 
 
 def check_changes():
     """The same, with static analysis only of the sources that have changed."""
-    return format_is_right() + clang_tidy("quick", changed_sources) + lifetimes() + text_is_right()
+    return check(library_sources() & changed_files())

@@ -185,20 +185,27 @@ inline void explore_both(const char* search, model::options how, const model::te
     }
 }
 
+// What the environment asks for: TOCSIN_PROVE, a search for hours; TOCSIN_QUICK, the answer for a change under way.
+inline bool is_proof() { return std::getenv("TOCSIN_PROVE") != nullptr; }
+inline bool is_quick() { return std::getenv("TOCSIN_QUICK") != nullptr; }
+
+// How many executions are drawn where a model usually draws so many.
+inline std::uint64_t drawn_executions(std::uint64_t usual) {
+    return is_proof() ? 1'000'000 : is_quick() ? usual / 10 : usual;
+}
+
 // For two or three threads: every execution, with partial-order reduction.
 inline void holds_always(const model::test_body& program) { explore_both("all", {}, program); }
 
 // For more threads: every execution with up to so many preemptions and without spurious returns of the futex. Then many
-// that are drawn at random, with any number of preemptions and with spurious returns. With TOCSIN_PROVE in the
-// environment, one more preemption and fifty times as many drawn executions.
+// that are drawn at random, with any number of preemptions and with spurious returns. For a proof, one more preemption.
 inline void holds_within(int preemptions, const model::test_body& program) {
-    const bool prove = std::getenv("TOCSIN_PROVE") != nullptr;
-    auto bounded = model::options::bounded(preemptions + (prove ? 1 : 0));
+    auto bounded = model::options::bounded(preemptions + (is_proof() ? 1 : 0));
     bounded.spurious_returns = 0;
     bounded.stale_repeats = 1;
     bounded.max_executions = 500'000'000;
     explore_both("bounded", bounded, program);
-    const std::uint64_t executions = prove ? 1'000'000 : 20'000;
+    const std::uint64_t executions = drawn_executions(20'000);
     explore_both("random", model::options::drawn(executions), program);
     explore_both("pct", model::options::priorities(executions), program);
 }

@@ -77,7 +77,7 @@ inline void holds_always_and_settles(const model::test_body& program) {
 }
 // For more threads: executions that are drawn at random.
 inline void holds_when_drawn_shared(const model::test_body& program, unsigned spurious_returns = 1) {
-    const std::uint64_t executions = std::getenv("TOCSIN_PROVE") != nullptr ? 1'000'000 : 40'000;
+    const std::uint64_t executions = drawn_executions(40'000);
     auto random = model::options::drawn(executions);
     auto pct = model::options::priorities(executions);
     random.spurious_returns = pct.spurious_returns = spurious_returns;
