@@ -2,7 +2,7 @@
 // All primitives mixed in one process, under everything that a machine does to threads at bad moments, with books that
 // must balance. docs/soak.md describes what it does and how to read its table.
 //
-//     tocsin_soak [minutes] [seed]
+//     tocsin_soak [minutes] [seed] [scene]
 //
 // A run is a sequence of acts of about a second. An act plays a few scenes at once, drawn at random, with four to eight
 // threads for each processor. When it is over, all its threads end, and every book is checked. One act in four plays
@@ -46,6 +46,7 @@ volatile sig_atomic_t interrupted = 0;
 struct arguments {
     double minutes = 1;
     std::uint64_t seed = std::random_device{}();
+    std::string_view scene;  // part of the names of those to play
 };
 
 template <class Number>
@@ -58,7 +59,7 @@ std::optional<arguments> read_arguments(int count, char** texts) {
     arguments given;
     const char* wrong = nullptr;
     constexpr double a_year = 525'600;
-    if (count > 3) {
+    if (count > 4) {
         wrong = "too many arguments";
     } else if (count > 1 &&
                !(read_number(texts[1], given.minutes) && given.minutes > 0 && given.minutes <= a_year)) {
@@ -66,8 +67,9 @@ std::optional<arguments> read_arguments(int count, char** texts) {
     } else if (count > 2 && !read_number(texts[2], given.seed)) {
         wrong = "the seed is a whole number of at most 64 bits";
     }
+    if (count > 3) given.scene = texts[3];
     if (wrong == nullptr) return given;
-    std::fprintf(stderr, "soak: %s\nusage: %s [minutes] [seed]\n", wrong, texts[0]);
+    std::fprintf(stderr, "soak: %s\nusage: %s [minutes] [seed] [scene]\n", wrong, texts[0]);
     return std::nullopt;
 }
 
@@ -83,12 +85,16 @@ public:
               commit_scenes(), handler_scenes(), short_life_scenes(), many_scenes(), set_scenes(),
               await_scenes(), operation_scenes(), outside_scenes(), shared_scenes()}) {
             for (const scene_kind& each : some) {
+                if (std::string_view(each.name).find(given.scene) == std::string_view::npos) continue;
                 kinds_.push_back(each);
                 books_.emplace_back(each.name);
             }
         }
+        has_duels_ = !kinds_.empty() && kinds_.front().name == std::string_view("duels of two threads");
         books_.emplace_back("set() in signal handlers");
     }
+
+    bool has_scenes() const { return !kinds_.empty(); }
 
     bool perform() {
         sleepers resting;
@@ -100,7 +106,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t duels = 0;  // index among the kinds: the constructor lists it first
+    static constexpr std::size_t duels = 0;  // index among all kinds: the constructor lists it first
 
     bool is_over() const { return interrupted != 0 || steady_clock::now() >= end_; }
 
@@ -125,12 +131,17 @@ private:
             scenes.push_back(kinds_[kind].make(random_));
             scenes.back()->enter(hands, books_[kind]);
         };
-        const bool only_duels = acts_++ % 4 == 3;
+        const bool only_duels = has_duels_ && (kinds_.size() == 1 || acts_++ % 4 == 3);
         if (only_duels) {
             do begin_scene(duels);
             while (hands.size() + 2 <= processors);
         } else {
-            while (hands.size() < wanted) begin_scene(deal());
+            // There may be few kinds, of which no more can be played at once.
+            for (std::size_t idle = 0; hands.size() < wanted && idle <= kinds_.size();) {
+                const std::size_t before = hands.size();
+                begin_scene(deal());
+                idle = hands.size() == before ? idle + 1 : 0;
+            }
         }
         if (only_duels) {  // a thread that is moved or hit by a signal would miss the other
             look(hands);
@@ -160,6 +171,7 @@ private:
     const steady_clock::time_point begin_ = steady_clock::now();
     const steady_clock::time_point end_;
     std::vector<scene_kind> kinds_;
+    bool has_duels_ = false;
     std::deque<book> books_;  // one for each kind, and a last one for the signals
     book outside_{"disturbances"};
     std::vector<std::size_t> deck_;
@@ -181,6 +193,11 @@ int main(int count, char** texts) {
         sigaction(number, &action, nullptr);
     }
     setenv("TOCSIN_SEED", std::to_string(given->seed).c_str(), 1);  // random_source reads it
-    soak::print_header(given->minutes, given->seed);
-    return soak::run(*given).perform() ? 0 : 1;
+    soak::run whole(*given);
+    if (!whole.has_scenes()) {
+        std::fprintf(stderr, "soak: no scene has \"%s\" in its name (docs/soak.md has a table)\n", texts[3]);
+        return 2;
+    }
+    soak::print_header(given->minutes, given->seed, given->scene);
+    return whole.perform() ? 0 : 1;
 }

@@ -46,9 +46,11 @@ void print_row(const char* name, const counts& row, std::chrono::duration<double
 
 }  // namespace
 
-void print_header(double minutes, std::uint64_t seed) {
-    std::printf("tocsin soak: %g minutes, %u processors; again: ./dev soak %g %" PRIu64 "\n", minutes,
+void print_header(double minutes, std::uint64_t seed, std::string_view scene) {
+    std::printf("tocsin soak: %g minutes, %u processors; again: ./dev soak %g %" PRIu64, minutes,
                 std::thread::hardware_concurrency(), minutes, seed);
+    if (!scene.empty()) std::printf(" '%.*s'", static_cast<int>(scene.size()), scene.data());
+    std::printf("\n");
     std::fflush(stdout);
 }
 

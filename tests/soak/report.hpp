@@ -8,10 +8,11 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <string_view>
 
 namespace soak {
 
-void print_header(double minutes, std::uint64_t seed);
+void print_header(double minutes, std::uint64_t seed, std::string_view scene);
 
 // A line every few seconds on a terminal, every ten seconds elsewhere.
 class progress {

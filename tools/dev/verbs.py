@@ -123,10 +123,10 @@ def prove(arguments):
 
 
 def soak(arguments):
-    """all primitives mixed, for `soak [minutes] [seed]`; prints tokens in and out"""
-    if len(arguments) > 2 or not all(re.fullmatch(r"\d+(\.\d+)?", text) for text in arguments[:1]) \
-            or not all(text.isdecimal() for text in arguments[1:]):
-        return refuse("usage: ./dev soak [minutes] [seed]")
+    """all primitives mixed, for `soak [minutes] [seed] [scene]`; prints tokens in and out"""
+    if len(arguments) > 3 or not all(re.fullmatch(r"\d+(\.\d+)?", text) for text in arguments[:1]) \
+            or not all(text.isdecimal() for text in arguments[1:2]):
+        return refuse("usage: ./dev soak [minutes] [seed] [scene]")
     require_writable()
     needs.provide_for_build()
     if not (configure("release") and build("release", "tocsin_soak")):
