@@ -207,7 +207,8 @@ lock_status acquire_lock(const shared_parts& object, const deadline& until, cons
         core::sleep_list words({.wide = &slot.word, .expected = armed});
         for (std::uint32_t i = 0; i != object.slot_count; ++i) {
             const std::uint32_t owner = object.slots[i].owner.load(std::memory_order_acquire);  // [held]
-            if (i + 1 != self && owner != 0) words.add({.narrow = &object.slots[i].owner, .expected = owner});
+            if (i + 1 != self && owner != 0)
+                words.add_owner({.narrow = &object.slots[i].owner, .expected = owner});
         }
         seen = object.header.control.load(std::memory_order_acquire);  // [held]
         for (;; rounds.next()) {

@@ -36,8 +36,8 @@
 // No lost wake-up: enlist() and delist() change the record, and then the keeper's doorbell, under the lock. The keeper
 // reads the doorbell under the lock before it sleeps on what it read. It sleeps on the words of all its records as they
 // were when it looked at them, so no change of one of them is missed: token_queue.cpp and shared_event.cpp say which
-// changes there are. If they are more words than a thread can sleep on, or a wait has no slot, the keeper looks again
-// every 10 ms.
+// changes there are. If a wait has no slot, the keeper looks again every 10 ms. It does so, too, if there are more
+// words than a thread can sleep on. Owners of slots are left out then, so no more than the news of a death comes late.
 //
 // Wakes follow when the lock is free again, so that nobody wakes up to wait for it: those of the keeper, of the waker,
 // and of the threads that wait for a keeper's answer. The word on which each of them sleeps has changed before. Keepers
@@ -80,7 +80,8 @@ using core::keeper_wait;
 using core::sleep_list;
 using platform::shared_futex;
 
-constexpr std::size_t records_of_keeper = 32;  // half of the words that a thread can hold
+constexpr std::size_t records_of_keeper = 32;              // half of the words that a thread can hold
+static_assert(records_of_keeper < platform::max_watched);  // a word of each wait, and the doorbell
 constexpr std::chrono::milliseconds between_looks{10};
 constexpr std::uint32_t gate_set = 0b01, gate_sleepers = 0b10, gate_round = 0b100;
 constexpr const char* no_thread = "tocsin: can't start the threads that wait for shared objects";

@@ -11,11 +11,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 
 #include <sys/ptrace.h>
 
@@ -110,6 +112,34 @@ TEST(SharedKeeper, AKeeperWatchesEachSlotAlsoThoseWithItsOwnNumber) {
     EXPECT_EQ(one.advance(again), keeper_wait::step::waiting);
     EXPECT_EQ(again.count(), 2u);  // also of a free slot that has been owned
     EXPECT_FALSE(one.end());
+}
+
+// Five waits, each of which watches 30 owners, have more words than a thread can sleep on.
+TEST(SharedKeeper, AKeeperWithTooManyWordsSleepsOnThoseOfAllItsWaits) {
+    std::array<event, 5> of;
+    std::array<std::optional<keeper_wait>, of.size()> waits;
+    const auto list_all = [&](sleep_list& words) {
+        for (auto& each : waits) EXPECT_EQ(each->advance(words), keeper_wait::step::waiting);
+    };
+    for (std::size_t i = 0; i != of.size(); ++i) {
+        std::array<std::optional<keeper_wait>, tocsin::shared_auto_reset_event::slots> all;
+        sleep_list made;
+        for (auto& each : all)
+            EXPECT_EQ(each.emplace(parts_of(of[i])).advance(made), keeper_wait::step::waiting);
+        for (auto& each : all) EXPECT_FALSE(each->end());
+        waits[i].emplace(parts_of(of[i]));
+    }
+    for (std::size_t i = 0; i != of.size(); ++i) {
+        sleep_list words;
+        list_all(words);
+        EXPECT_TRUE(words.lacks_some());
+        EXPECT_EQ(words.count(), tocsin::platform::max_watched);
+        of[i]->set();
+        EXPECT_EQ(words.sleep(std::chrono::seconds(10)), tocsin::platform::shared_sleep::woken) << i;
+        sleep_list after;
+        EXPECT_EQ(waits[i]->advance(after), keeper_wait::step::taken);
+    }
+    for (auto& each : waits) EXPECT_FALSE(each->end());
 }
 
 TEST(SharedKeeper, AKeeperThatDiesLosesNoTokenAndNoSlot) {

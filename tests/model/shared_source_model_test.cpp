@@ -264,6 +264,42 @@ MODEL_TEST(shared_source_model, AKeeperPassesTheNewsOfADeathOn, holds_when_drawn
     r.check(event.lost() == 0 || (event.lost() == 1 && killed), "a killed waiter has what it received");
 }
 
+// The keeper looks at the slots for the one wait, and then frees the slot of the other, which the heir claims. The
+// kernel's wake for the token of the victim is spent on the heir, and the heir dies as well.
+MODEL_TEST(shared_source_model, AKeeperWatchesASlotThatItHasJustFreed, holds_when_drawn_and_settles) {
+    kept_tokens event;
+    const auto kept = r.spawn("kept", [&] {
+        event.wait_here();
+        event.wait_here();  // in the keeper's first record again, and with the newest ticket
+    });
+    model::wait_until(model::others_are_blocked);
+    r.spawn("other", [&] { event.wait_here(); });
+    model::wait_until(model::others_are_blocked);
+    const auto victim = r.spawn("victim", [&] { event.wait(); });
+    model::wait_until(model::others_are_blocked);
+    event.set();
+    model::wait_until(model::others_are_blocked);
+    event.set();
+    model::wait_until(model::others_are_blocked);
+    // The heir sees that this slot is free.
+    (void)event.object.slots[1].owner.fetch_add(0, std::memory_order_acquire);
+    const auto heir = r.spawn("heir", [&] { event.wait(); });
+    model::wait_until(model::others_are_blocked);
+    r.spawn("killer", [&] {
+        bool runs = false;
+        kill_thread(victim.number(), runs);
+        kill_thread(heir.number(), runs);
+    });
+    event.set();
+    int left = when_settled(event);
+    for (int i = 0; i != 3 && event.took[kept.number()] != 2; ++i) {
+        r.check(left == 0, "nobody sleeps while there is a token");
+        event.set();
+        left = when_settled(event);
+    }
+    r.join_all();
+}
+
 // The keeper, on which the kernel's wake was spent, dies as well. The three fall asleep one after the other.
 MODEL_TEST(shared_source_model, ATokenReachesTheLastOfThreeAfterTwoDeaths, holds_when_drawn_and_settles) {
     kept_tokens event;

@@ -11,6 +11,8 @@
 // word of each thread that waits, and wakes the thread. There is a fence between the claim and these changes, and one
 // between arming and the look at the owners ([watch]). So either the thread sees the owner, or the claim sees the armed
 // word and changes it, and the thread does not fall asleep on it.
+// Only a keeper of waits at several objects may have more owners than fit into its sleep (sleep_list). Then it sleeps
+// for at most 10 ms, and looks at all owners again.
 //
 // So no death is lost, however many die at the same time. A death that concerns others wakes one thread. If that thread
 // is killed before it has looked, its death wakes another: a dying thread has left its sleep, so no wake is spent on
@@ -160,27 +162,28 @@ private:
     std::optional<detail::sound_stop_callback<wake>> callback_;
 };
 
-// The words on which a thread sleeps that waits, or that keeps waits: those of its own slots, the owners of all
-// slots that have ever been owned, and the stop's.
+// The words on which a thread sleeps that waits, or that keeps waits. First come those that others change for it: of
+// its own slots, of gates, of a stop, the doorbell of a keeper. Behind them come the owners of all slots that have ever
+// been owned. If not all fit, owners are left out, so all but a death still ends the sleep at once.
 class sleep_list {
 public:
     sleep_list() noexcept = default;
     explicit sleep_list(const platform::watched_word& first) noexcept { add(first); }
 
-    // Several waits may be about the same word.
+    // Several waits may be about the same word. There is room for one word of each wait of a keeper.
     void add(const platform::watched_word& one) noexcept {
-        for (std::size_t i = 0; i != count_; ++i)
-            if (words_[i].narrow == one.narrow && words_[i].wide == one.wide) return;
-        if (count_ == platform::max_watched)
-            lacks_some_ = true;
-        else
-            words_[count_++] = one;
+        if (has(one, 0, owners_)) return;
+        append(words_[owners_]);  // to make room in front of the owners
+        words_[owners_++] = one;
+    }
+    void add_owner(const platform::watched_word& one) noexcept {
+        if (!has(one, owners_, count_)) append(one);
     }
     void add_stop(const shared_stop& stop) noexcept {
         if (stop.word() != nullptr) add({.narrow = stop.word(), .expected = 0, .own = true});
     }
     std::size_t count() const noexcept { return count_; }
-    // Forgets all but the first `count` words.
+    // Forgets all but the first `count` words, if those behind them are owners.
     void cut_to(std::size_t count) noexcept { count_ = count; }
     // Whether there were more than a thread can sleep on.
     bool lacks_some() const noexcept { return lacks_some_; }
@@ -189,7 +192,19 @@ public:
     }
 
 private:
+    bool has(const platform::watched_word& one, std::size_t from, std::size_t to) const noexcept {
+        while (from != to && (words_[from].narrow != one.narrow || words_[from].wide != one.wide)) ++from;
+        return from != to;
+    }
+    void append(const platform::watched_word& one) noexcept {
+        if (count_ == platform::max_watched)
+            lacks_some_ = true;
+        else
+            words_[count_++] = one;
+    }
+
     platform::watched_word words_[platform::max_watched];
+    std::size_t owners_ = 0;  // where they begin
     std::size_t count_ = 0;
     bool lacks_some_ = false;
 };

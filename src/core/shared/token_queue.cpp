@@ -203,7 +203,7 @@ bool watch_others(const shared_parts& object, const shared_slot& own, sleep_list
         const slot_look its(other);
         if (is_ownerless(its.owner) && look_at_ownerless(other, its.word) != left_by_dead::nothing)
             return true;
-        if (its.owner != 0) words.add({.narrow = &other.owner, .expected = its.owner});
+        if (its.owner != 0) words.add_owner({.narrow = &other.owner, .expected = its.owner});
     }
     return false;
 }

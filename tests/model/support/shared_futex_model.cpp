@@ -61,7 +61,10 @@ void shared_futex::cover(const wide_word& word) noexcept {
 }
 void shared_futex::uncover() noexcept { of_this_thread().covered.store(0, std::memory_order_relaxed); }
 
-bool shared_futex::has_room_to_hold() noexcept { return of_this_thread().holds[1] == nullptr; }
+bool shared_futex::has_room_to_hold() noexcept {
+    const robust_words& mine = of_this_thread();
+    return mine.holds[0] == nullptr || mine.holds[1] == nullptr;
+}
 void shared_futex::hold(narrow_word& word) noexcept {
     robust_words& mine = of_this_thread();
     const std::size_t at = mine.holds[0] == nullptr ? 0 : 1;
