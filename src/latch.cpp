@@ -28,14 +28,14 @@
 // tests/stress/latch_stress_test.cpp.
 #include "platform/system/system.hpp"
 
-#include <tocsin/detail/arrival_count.hpp>
+#include <tocsin/detail/misuse.hpp>
 #include <tocsin/latch.hpp>
 
 #include <cstdio>
 
 namespace tocsin::detail {
 
-void refuse_arrivals(const char* type, const void* object, const char* reason) noexcept {
+void die_of_misuse(const char* type, const void* object, const char* reason) noexcept {
     char message[160];
     std::snprintf(message, sizeof message, "tocsin: %s at %p: %s\n", type, object, reason);
     platform::die(message);

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits in a coroutine. The set() that ends the wait resumes it.
-#include "../support/task.hpp"
-
+// Waits in a coroutine, for at most five seconds. The set() that ends the wait resumes the coroutine.
 #include <tocsin/await.hpp>
 #include <tocsin/event.hpp>
+#include <tocsin/task.hpp>
 
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
-task count_signals(tocsin::auto_reset_event& signal, tocsin::manual_reset_event& shutdown, int& count) {
-    for (;;) {
-        const auto ended = co_await tocsin::async_wait_any(signal, shutdown);
-        if (ended.index == 1) co_return;
-        ++count;
-    }
+using namespace std::chrono_literals;
+
+tocsin::task<bool> is_answered(tocsin::manual_reset_event& shutdown, tocsin::manual_reset_event& answered) {
+    const auto ended = co_await tocsin::async_wait_any({.until = 5s}, shutdown, answered);
+    co_return ended.status == tocsin::wait_status::signaled&& ended.index == 1;
 }
 
 int main() {
-    tocsin::auto_reset_event signal;
     tocsin::manual_reset_event shutdown;
-    int count = 0;
-    const task counting = count_signals(signal, shutdown, count);
-    for (int i = 0; i != 3; ++i) signal.set();  // the coroutine continues inside each call
-    shutdown.set();
-    counting.wait();
-    std::printf("%d signals\n", count);
-    return count == 3 ? 0 : 1;
+    tocsin::manual_reset_event answered;
+    std::jthread other([&] { answered.set(); });
+    const bool yes = tocsin::sync_wait(is_answered(shutdown, answered));
+    std::puts(yes ? "answered" : "shut down, or too late");
+    return yes ? 0 : 1;
 }

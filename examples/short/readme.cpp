@@ -9,7 +9,8 @@ int main() {
     tocsin::auto_reset_event job;
     tocsin::manual_reset_event stop;
     std::jthread worker([&] {
-        while (wait_any(job, stop).index == 0) std::puts("working");
+        while (wait_any(job, stop).index == 0)  // the first ready
+            std::puts("working");
     });
     job.set();   // releases one wait
     stop.set();  // releases all until reset()

@@ -8,8 +8,8 @@
 //     co_await tocsin::async_wait_all({.stop = token}, left_fork, right_fork);
 //
 // Coroutines and threads that wait for the same thing queue together, first in, first out. The guide (docs/guide.md,
-// Coroutines) says how much of a coroutine's frame a wait takes, where a coroutine resumes and when its executor is
-// called, which threads the library starts, when a coroutine may be destroyed, and what is restricted.
+// Coroutines) says more: sizes in the frame, where a coroutine resumes, executors, the library's threads, destruction,
+// restrictions. With GCC 12.2, name what `co_await` returns before an `if` asks it: it miscompiles `if (co_await ...)`.
 #pragma once
 
 #include <tocsin/deadline.hpp>

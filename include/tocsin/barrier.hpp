@@ -92,7 +92,7 @@ public:
 
         barrier_gate& event() const noexcept {
             if (ended_ == nullptr) [[unlikely]]
-                refuse_arrivals("barrier", nullptr, "the token was moved from, or waited with");
+                die_of_misuse("barrier", nullptr, "the token was moved from, or waited with");
             return *ended_;
         }
 
@@ -124,7 +124,7 @@ public:
         barrier_gate& ended = ended_[seen & 1];
         if (missing > number) return ended;
         if (missing < number) [[unlikely]]
-            refuse_arrivals("barrier", this, "more arrivals than the phase expects");
+            die_of_misuse("barrier", this, "more arrivals than the phase expects");
         complete();
         end(seen & 1);
         return ended;
@@ -133,7 +133,7 @@ public:
     void expect_one_less() noexcept {
         // no order: only the last thread to arrive reads the number, and [arrive] puts that read after this
         if (expected_.fetch_sub(1, std::memory_order_relaxed) == 0) [[unlikely]]
-            refuse_arrivals("barrier", this, "more threads drop than it expects");
+            die_of_misuse("barrier", this, "more threads drop than it expects");
     }
 
     static arrival_token token_of(barrier_gate& ended TOCSIN_LIFETIMEBOUND) noexcept {

@@ -77,7 +77,7 @@ public:
         const std::uint32_t left = left_.fetch_sub(less, std::memory_order_acq_rel);
         if (left > less) return;
         if (left < less) [[unlikely]]
-            detail::refuse_arrivals("latch", this, "counted below zero");
+            detail::die_of_misuse("latch", this, "counted below zero");
         if (less != 0) gate_.set();
     }
 

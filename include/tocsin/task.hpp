@@ -17,11 +17,15 @@
 //
 // This is one type among many: every coroutine type may await the waits of this library.
 //
+// With GCC 12.2, give each result of `co_await` a name before you use it in the condition of an `if` or a `while`. That
+// compiler sometimes compiles `if (co_await ...)` wrongly: the coroutine hangs or crashes, with any library.
+//
 // A task starts when it is awaited, when sync_wait() or when_any() starts it, and not before. It is awaited once. The
 // coroutine that awaits it continues in the thread in which the task ends, without growing the stack. An exception that
 // leaves the task leaves the co_await, sync_wait() or result(). A task that is destroyed before it has ended destroys
 // its coroutine, with the tasks that this one awaits; docs/guide.md says when a coroutine that waits may be destroyed.
-// Each coroutine takes one allocation. (A compiler may leave it out.)
+// Each coroutine takes one allocation. (A compiler may leave it out.) If a task is used that was moved from, or awaited
+// that has begun, or asked for its result before its end, the program ends with a message.
 //
 // Stops
 //   A task has the stop token of the coroutine that awaits it, or of the sync_wait() or when_any() that started it.
@@ -32,6 +36,7 @@
 #include <tocsin/await.hpp>
 #include <tocsin/detail/config.hpp>
 #include <tocsin/detail/exceptions.hpp>
+#include <tocsin/detail/misuse.hpp>
 #include <tocsin/event.hpp>
 #include <tocsin/limits.hpp>
 #include <tocsin/source.hpp>
@@ -176,9 +181,12 @@ public:
     }
 
     // For a task that when_any() has started: whether it has ended.
-    [[nodiscard]] bool has_ended() const noexcept { return frame_.promise().ended().is_set(); }
-    // Moves the result out, or throws what has left the task. The task must have ended.
-    T result() { return frame_.promise().result(); }
+    [[nodiscard]] bool has_ended() const noexcept { return promise().ended().is_set(); }
+    // Moves the result out, or throws what has left the task. The task must have ended, started by when_any().
+    T result() {
+        if (!has_ended()) refuse("result() was called before it has ended");
+        return promise().result();
+    }
 
     // Starts the task. The coroutine that awaits it continues when the task has ended. Await a task once.
     struct awaiter {
@@ -192,13 +200,24 @@ public:
 
         std::coroutine_handle<promise_type> frame;  // of the task
     };
-    awaiter operator co_await() noexcept { return {frame_}; }
+    awaiter operator co_await() noexcept {
+        if (promise().has_begun()) refuse("it was awaited, but has begun before");
+        return {frame_};
+    }
 
 private:
     friend promise_type;
     friend detail::task_access;
 
     explicit task(std::coroutine_handle<promise_type> frame) noexcept : frame_(frame) {}
+
+    [[noreturn]] void refuse(const char* reason) const noexcept {
+        detail::die_of_misuse("task", this, reason);
+    }
+    promise_type& promise() const noexcept {
+        if (!frame_) refuse("it was moved from");
+        return frame_.promise();
+    }
 
     std::coroutine_handle<promise_type> frame_;
 };
@@ -216,12 +235,12 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
 struct task_access {
     template <class T>
     static manual_reset_event& ended(const task<T>& of) noexcept {
-        return of.frame_.promise().ended();
+        return of.promise().ended();
     }
     template <class T>
     static void start(const task<T>& one, stop_token stop) {
-        if (one.frame_.promise().has_begun()) return;
-        one.frame_.promise().begin(std::move(stop), nullptr);
+        if (one.promise().has_begun()) return;
+        one.promise().begin(std::move(stop), nullptr);
         one.frame_.resume();
     }
 };
@@ -231,10 +250,17 @@ struct task_access {
 // Starts the task in this thread, and sleeps until the task has ended, in whatever thread that is. Returns the task's
 // result, or throws what has left it. Don't call it in a coroutine: the thread may be the one that the task needs.
 template <class T>
-T sync_wait(task<T> one, const stop_token& stop = {}) {
-    detail::task_access::start(one, stop);
-    detail::task_access::ended(one).wait();
-    return one.result();
+T sync_wait(task<T>&& one, const stop_token& stop = {}) {
+    task<T> mine(std::move(one));  // so that its coroutine is gone when this call returns
+    detail::task_access::start(mine, stop);
+    detail::task_access::ended(mine).wait();
+    return mine.result();
+}
+template <class T>
+T sync_wait(task<T>& one, const stop_token& stop = {}) {
+    static_assert(!detail::is_task<std::remove_reference_t<decltype(one)>>,
+                  "tocsin: sync_wait() takes the task over: write sync_wait(std::move(task))");
+    return sync_wait(std::move(one), stop);
 }
 
 // Starts those tasks that have not begun, and waits for the first of the tasks and sources: for a task until it has

@@ -72,7 +72,7 @@ public:
         do {
             if (seen / one == 0 && more != 0) return add_to_zero(more);
             if (seen / one + more / one > static_cast<std::uint32_t>((max)())) [[unlikely]]
-                detail::refuse_arrivals("wait_group", this, "counted above the greatest number");
+                detail::die_of_misuse("wait_group", this, "counted above the greatest number");
         } while (!word_.compare_exchange_weak(seen, seen + more,
                                               std::memory_order_acq_rel,  // [group-count] [group-closed]
                                               std::memory_order_relaxed));  // no order: tried again
@@ -89,7 +89,7 @@ public:
         const std::uint32_t before = word_.fetch_sub(less, std::memory_order_acq_rel);  // [group-count]
         if (before / one > less / one) return;
         if (before / one < less / one) [[unlikely]]
-            detail::refuse_arrivals("wait_group", this, "counted below zero");
+            detail::die_of_misuse("wait_group", this, "counted below zero");
         if (less != 0) gate_.set();
     }
 

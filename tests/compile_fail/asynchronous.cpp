@@ -7,6 +7,7 @@
 #include <tocsin/shared_event.hpp>
 #include <tocsin/task.hpp>
 
+#include <utility>
 #include <vector>
 
 tocsin::auto_reset_event a;
@@ -84,6 +85,13 @@ void send() { (void)tocsin::as_sender({.until = std::chrono::seconds(5)}, a); }
 // expect only: nobody can set a temporary
 #ifdef MISUSE_sender_of_temporary_event
 auto made() { return tocsin::as_sender(a, tocsin::auto_reset_event()); }
+#endif
+
+int wait_for(tocsin::task<int> asked) { return tocsin::sync_wait(std::move(asked)); }
+
+// expect only: tocsin: sync_wait\(\) takes the task over: write sync_wait\(std::move\(task\)\)
+#ifdef MISUSE_sync_wait_for_named_task
+int wait(tocsin::task<int> asked) { return tocsin::sync_wait(asked); }
 #endif
 
 void wait_for_process(const tocsin::process_end& child) { (void)tocsin::async_wait_any(a, child); }

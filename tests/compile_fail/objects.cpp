@@ -51,7 +51,7 @@ tocsin::channel<item> items(1);
 
 constinit tocsin::latch zero(0);
 
-// expect: refuse_arrivals
+// expect: die_of_misuse
 #ifdef MISUSE_latch_of_negative_number
 constinit tocsin::latch negative(-1);
 #endif

@@ -164,6 +164,8 @@ elseif(STEP STREQUAL "sanitized")
             message(NOTICE "${compiler} is not here, or it has no ThreadSanitizer")
             continue()
         endif()
+        link_by_pkg_config(tocsin "${compiler}" -std=c++20 -O0 -Wall -Wextra -Werror -fsanitize=thread
+            "${here}/main.cpp")
         link_by_pkg_config(tocsin "${compiler}" -std=c++20 -O1 -g1 -fsanitize=thread "${here}/sanitized_user/main.cpp")
         expect_message("${build}/linked_by_hand" race "WARNING: ThreadSanitizer: data race")
     endforeach()

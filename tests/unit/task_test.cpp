@@ -135,6 +135,22 @@ TEST(Task, HasTheStopTokenOfWhoeverAwaitsIt) {
     EXPECT_FALSE(other) << "a coroutine of another type has no token";
 }
 
+TEST(TaskDeathTest, NamesWhatIsWrong) {
+    manual_reset_event ready(true);
+    task<int> one = after(ready, 1);
+    EXPECT_DEATH_IF_SUPPORTED((void)one.result(),
+                              "tocsin: task at .*result\\(\\) was called before it has ended");
+    const auto await_twice = [](task<int>& of) -> task<> {
+        co_await of;
+        co_await of;
+    };
+    EXPECT_DEATH_IF_SUPPORTED(sync_wait(await_twice(one)), "tocsin: task at .*awaited, but has begun before");
+    EXPECT_EQ(sync_wait(std::move(one)), 1);
+    EXPECT_DEATH_IF_SUPPORTED((void)one.has_ended(), "tocsin: task at .*moved from");
+    EXPECT_DEATH_IF_SUPPORTED(sync_wait(std::move(one)), "tocsin: task at .*moved from");
+    EXPECT_DEATH_IF_SUPPORTED(sync_wait(await_twice(one)), "tocsin: task at .*moved from");
+}
+
 TEST(WhenAny, StopsTheOthersAndWaitsForThem) {
     manual_reset_event ready;
     int stopped = 0;

@@ -66,7 +66,15 @@ using plain = T;
 using std::stop_callback;
 using std::stop_token;
 
+// GCC warns of every fence under ThreadSanitizer. happens_before.hpp tells the sanitizer what matters.
+#if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
 inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+#if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 // On x86, ARM and RISC-V, tells the processor that this thread spins. The spin then takes less from the core's other
 // hardware thread and from the memory bus.

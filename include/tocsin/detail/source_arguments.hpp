@@ -91,13 +91,14 @@ constexpr bool is_source() {
     } else if constexpr (!std::is_lvalue_reference_v<Argument> && std::is_convertible_v<type&, source>) {
         static_assert(
             accepted,
-            "tocsin: nobody can set a temporary: give the event or source a name, and wait for that");
+            "tocsin: nobody can set a temporary, and a wait takes none: give the event, source or transfer a "
+            "name, and wait for that");
     } else if constexpr (
         requires(type& object) { object.notify_one(); } && !requires(type& object) { object.load(); }) {
         static_assert(
             accepted,
             "tocsin: a condition is no source: write condition.wait_any(lock, a, b), which waits for "
-            "the condition, too");
+            "the condition, too (tocsin::condition has this; std::condition_variable does not)");
     } else if constexpr (event_like<type>) {
         static_assert(
             accepted,
@@ -123,9 +124,11 @@ constexpr bool is_source() {
     } else {
         static_assert(
             accepted,
-            "tocsin: this argument is no source: sources are events, semaphores, latches, tokens of a "
-            "barrier, after(), at(), readable(), writable() and "
-            "types with try_wait(), enlist() and delist() that are noexcept (tocsin/source.hpp)");
+            "tocsin: this argument is no source: sources are events, semaphores, latches, wait groups, "
+            "tokens "
+            "of a barrier, a channel's receiving() and sending(), after(), at(), tickers, readable(), "
+            "writable(), processes, signals and types with try_wait(), enlist() and delist() that are "
+            "noexcept (tocsin/source.hpp)");
     }
     return accepted;
 }
