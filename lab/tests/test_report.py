@@ -70,6 +70,11 @@ class ReportTest(unittest.TestCase):
         self.assertIn("Not known yet.", page)
         self.assertNotIn('id="partial"', page)
 
+    def test_says_of_nobody_that_it_takes_once_as_much(self) -> None:
+        made = self.page(result([*rounds_of("tocsin", *[1000] * 6), *rounds_of("slow", *[1004] * 6)]))
+        self.assertIn("slow", made)
+        self.assertNotIn("slow takes 1.00", made)
+
     def finding(self, *samples: list[dict[str, Any]]) -> str:
         page = self.page(result([one for some in samples for one in some]))
         text = re.search(r'<p class="finding" id="finding">(.*?)</p>', page, re.DOTALL)

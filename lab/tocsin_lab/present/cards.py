@@ -93,7 +93,7 @@ def details_of(context: Context, one: Answer) -> list[str]:
     behind = next((name for name in one.ranking if name not in one.level and name != context.ours), None)
     if behind and place is not Standing.BEHIND:
         more = times(one, behind, first)
-        if more:
+        if more and three_figures(more) != "1.00":
             found.append(f"{context.label(behind)} takes {three_figures(more)} × as much")
     return found
 
