@@ -8,9 +8,9 @@
 #   2. A thread submits five requests to a ring that all threads share, and ends. Its futex wait ends at once with
 #      ECANCELED. Its poll, its read and its accept end with ECANCELED when what they wait for comes, and leave it where
 #      it is. Its time-out goes on as if nothing had happened.
-#   3. A futex wait is in a ring while the process has no second thread yet. Once the first thread is created, nobody can
-#      wake it: FUTEX_WAKE returns 0. A wait that comes later is woken. Why: with its first thread, the process
-#      gets a table of futex waiters of its own, and the wait stays in the system's.
+#   3. A futex wait is in a ring while the process has no second thread yet. Once the first thread is created, nobody
+#      can wake it: FUTEX_WAKE returns 0. A wait that comes later is woken. Why: with its first thread, the process gets
+#      a table of futex waiters of its own, and the wait stays in the system's.
 # Guessed before: that all kinds end in the order of arrival, that requests belong to the ring and outlive their thread,
 # and that a futex wait in a ring is woken like a thread's.
 # Seen on Linux 6.18 with liburing 2.3; (1) and (3) also with IORING_SETUP_DEFER_TASKRUN.
