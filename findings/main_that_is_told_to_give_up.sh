@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a thread of Haskell (GHC) may meet when it waits for an answer or for a permit:
 #   1. A worker waits for an MVar that nobody will ever fill. Its `finally` answers to the main thread, which waits for
-#      that. The worker gets BlockedIndefinitelyOnMVar, as documented. The main thread gets the same exception at the same
-#      time, although the answer would come, and does come if the main thread waits again. With a time-out around its
-#      wait, however long, it gets the answer at once. Why: the run-time system looks for the threads that no running
+#      that. The worker gets BlockedIndefinitelyOnMVar, as documented. The main thread gets the same exception at the
+#      same time, although the answer would come, and does come if the main thread waits again. With a time-out around
+#      its wait, however long, it gets the answer at once. Why: the run-time system looks for the threads that no running
 #      thread can reach, and the main thread is reached by the worker only. With a time-out, the thread that will end
 #      the time-out reaches it.
 #   2. QSemN, one of two units is taken, and a wait for both is in line. Waits for one unit that come later pass it, 20
@@ -28,7 +28,7 @@ worker :: IO (MVar String)
 worker = do
   answer <- newEmptyMVar
   never <- newEmptyMVar :: IO (MVar ())
-  _ <- forkIO (void (try (takeMVar never) :: IO (Either BlockedIndefinitelyOnMVar ())) `finally` putMVar answer "answer")
+  _ <- forkIO (void (tried (takeMVar never)) `finally` putMVar answer "answer")
   return answer
 
 tried :: IO a -> IO (Either BlockedIndefinitelyOnMVar a)

@@ -6,7 +6,7 @@
 #      is ahead of them, too: 20 of 20. Why: a release marks a thread to be woken, and gives the permit to a task under
 #      the same lock, before the thread can run.
 #   2. ManualResetEventSlim and CountdownEvent: five threads wait, and one thread calls Set() (or Signal()) and Reset()
-#      at once. In most of 8 rounds, some of the five sleep on until their time-outs. Why: a woken thread looks at the
+#      at once. In most of 4 rounds, some of the five sleep on until their time-outs. Why: a woken thread looks at the
 #      state again. ManualResetEvent, without Slim, lets all five go each time.
 #   3. Monitor.Pulse() may choose a thread that was interrupted. It throws, and the thread behind it isn't woken: the
 #      notification is lost. (Java promises that it isn't.)
@@ -80,7 +80,7 @@ static class Seen {
 
     static void Reset(string name, Func<Func<bool>> make_round, Action set_and_reset) {
         int incomplete = 0;
-        for (int round = 0; round < 8; ++round) {
+        for (int round = 0; round < 4; ++round) {
             var wait = make_round();
             int woken = 0;
             var threads = new List<Thread>();
