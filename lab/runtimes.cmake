@@ -31,6 +31,9 @@ lab_runtime(java default-jdk-headless "java;javac" Events.java Events.class
     "javac;-d;.;${source_folder}/Events.java" "java;-XX:+UseSerialGC;-cp;${runtimes};Events")
 lab_runtime(mono "mono-mcs and mono-runtime" "mono;mcs" events.cs events.exe
     "mcs;-optimize+;-out:events.exe;${source_folder}/events.cs" "mono;${runtimes}/events.exe")
+lab_runtime(wine "gcc-mingw-w64-x86-64 and wine" "wine;x86_64-w64-mingw32-gcc" named_events.c named_events.exe
+    "x86_64-w64-mingw32-gcc;-O2;-static;-o;named_events.exe;${source_folder}/named_events.c"
+    "env;WINEDEBUG=-all;wine;${runtimes}/named_events.exe")
 add_custom_target(tocsin_lab_runtimes ALL DEPENDS ${built})
 
 set(runtimes_worker "${CMAKE_CURRENT_BINARY_DIR}/tocsin_lab_worker_runtimes")

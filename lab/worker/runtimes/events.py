@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's threading.Event in the scenarios of the lab; worker.py says how it is called."""
+"""Python's threading.Event in the scenarios of the lab, and between processes that of multiprocessing; worker.py says
+how it is called."""
 
+import multiprocessing
+import os
 import sys
 import threading
 import time
@@ -110,11 +113,57 @@ def broadcast(budget_ns, count):
     return "last", 1, last, count * repetitions, wrong
 
 
+def between_processes(budget_ns, work):
+    context = multiprocessing.get_context("fork")
+    there, back, over = context.Event(), context.Event(), context.Event()
+    cores, trips, times = sorted(os.sched_getaffinity(0)), work.startswith("ping_pong"), []
+
+    def partner():
+        os.sched_setaffinity(0, {cores[0] if work == "ping_pong_1_core" else cores[-1]})
+        while True:
+            there.wait()
+            there.clear()
+            if over.is_set():
+                return
+            back.set()
+
+    def once():
+        there.set()
+        if trips:
+            back.wait()
+            back.clear()
+        else:
+            there.wait()
+            there.clear()
+
+    size, step = 8 if trips else 200, there.is_set if work == "look" else once
+    process = context.Process(target=partner)
+    if trips:
+        process.start()
+    os.sched_setaffinity(0, {cores[0]})
+    sync("ready")
+    end = now() + budget_ns
+    while not times or now() < end:
+        start = now()
+        for _ in range(size):
+            step()
+        times.append(now() - start)
+    sync("done")
+    if trips:
+        over.set()
+        there.set()
+        process.join()
+    wrong = ["each trip is answered once"] if back.is_set() or there.is_set() else []
+    return "time", size, times, size * len(times), wrong
+
+
 def main(scenario, budget_ms, *words):
     given = dict(word.split("=") for word in words)
     budget_ns = int(float(budget_ms) * 1e6)
     if scenario == "broadcast":
         found = broadcast(budget_ns, int(given["threads"]))
+    elif scenario == "between_processes":
+        found = between_processes(budget_ns, given["work"])
     else:
         found = {"pairs": pairs, "ping_pong": ping_pong}[scenario](budget_ns)
     metric, size, times, operations, wrong = found

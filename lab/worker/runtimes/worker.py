@@ -30,8 +30,13 @@ SUB_BITS = 8
 # For each language: the label, what its contestant is made of, and the kinds of case it takes part in.
 PAIR, RESET, PONG, CROWD = "auto_set_wait", "manual_set_reset", "ping_pong", "broadcast"
 ITEMS, SELECT = "channels", "select"
+BETWEEN, ANY = "between_processes", "any_of_8"
 LANGUAGES: dict[str, tuple[str, str, set[str]]] = {
-    "python": ("Python Event", "threading.Event, cleared by its one waiter", {RESET, PONG, CROWD}),
+    "python": (
+        "Python Event",
+        "threading.Event, between processes multiprocessing.Event; cleared by its one waiter",
+        {RESET, PONG, CROWD, BETWEEN},
+    ),
     "go": (
         "Go channel",
         "a channel with room for one as auto event; to wake all, close()",
@@ -39,8 +44,9 @@ LANGUAGES: dict[str, tuple[str, str, set[str]]] = {
     ),
     "java": ("Java LockSupport", "a volatile flag, park() and unpark(); to wake all, unpark() of each", {PONG, CROWD}),
     "mono": (".NET events (Mono)", "AutoResetEvent; ManualResetEventSlim", {PAIR, RESET, PONG, CROWD}),
+    "wine": ("Named events (Wine)", "CreateEvent with a name; WaitForMultipleObjects for several", {BETWEEN, ANY}),
 }
-LIMITS = "threads are the runtime's, none is pinned; CPU time includes the runtime's; sleep is not verified"
+LIMITS = "threads are the runtime's, none is pinned except between processes; CPU time includes the runtime's; sleep is not verified"
 
 CASES: list[tuple[str, dict[str, str], str, str]] = [  # scenario, parameters, tier, the kind of case in LANGUAGES
     ("pairs", {"operation": "auto_set_wait"}, "quick", PAIR),
@@ -59,6 +65,11 @@ CASES: list[tuple[str, dict[str, str], str, str]] = [  # scenario, parameters, t
         for what in ("ready", "comes", "streams")
         for order, tier in (("turn", "quick"), ("random", "standard"))
     ),
+    *(
+        ("between_processes", {"work": work}, "quick", BETWEEN)
+        for work in ("set_take", "look", "ping_pong_2_cores", "ping_pong_1_core")
+    ),
+    ("between_processes", {"work": "any_of_8"}, "quick", ANY),
 ]
 
 
