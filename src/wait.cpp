@@ -131,6 +131,12 @@ core::wait_key learned_by(std::span<const source> sources) noexcept {
                              is_single_use ? detail::event_use::latch : detail::event_use::event);
 }
 
+// Whether a wait may look at the source before it is queued. Two threads that meet at a channel would both look, and
+// neither would be there to be found. But what can be given back stays with the object until a look takes it.
+bool may_be_looked_at(const source& one) noexcept {
+    return one.what() != source::kind::custom || one.custom().give_back != nullptr;
+}
+
 any_result ended(core::claim how) noexcept { return {core::status_from(how, wait_status::signaled)}; }
 
 // When a wait for any looks at its descriptors, and how it sleeps until one of them is ready.
@@ -255,10 +261,11 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
     const core::latest_end first(sources, options.until);
     const wait_options until_first{first.when(), options.stop, options.spin};
     core::spinner looking(learned_by(sources), until_first);
-    // A thread that holds its caller's lock does not spin before it has given up the lock. Nor does a thread that has a
-    // custom source: two threads that meet at a channel would both look, and neither would be there to be found.
-    const bool may_look =
-        lock == nullptr && std::ranges::count(sources, source::kind::custom, &source::what) == 0;
+    // A thread that holds its caller's lock does not spin before it has given up the lock.
+    const bool may_look = lock == nullptr && std::ranges::all_of(sources, may_be_looked_at);
+    // To queue at a custom source may take system calls, so the only look comes before that.
+    const bool looks_once =
+        !looks.none() || std::ranges::count(sources, source::kind::custom, &source::what) != 0;
     if (may_look && looking.looks_before_parking()) {  // wait-3
         if (const auto found = looks.look()) return signaled(found);
     }
@@ -267,7 +274,7 @@ any_result queue_for_any(std::span<const source> sources, const wait_options& op
         found = core::take_first_ready(sources);
         return static_cast<bool>(found);
     };
-    if (may_look && looking.before_parking(take, !looks.none())) return signaled(found);
+    if (may_look && looking.before_parking(take, looks_once)) return signaled(found);
     if (const auto ready = looks.prepare_to_sleep()) return signaled(ready);
     return sleep_for_any(sources, first, until_first, looks, looking, lock);
 }

@@ -249,7 +249,8 @@ public:
         bool stays_ready;
         // Calls the object's label(), or is null if the type has none.
         source_label (*label)(const void* object) noexcept = nullptr;
-        // Makes ready again what a wait had taken that was then destroyed, or is null if it stays taken.
+        // Makes ready again what a wait had taken that was then destroyed, or is null if it stays taken. If not null,
+        // a wait may call try_take() again and again before it enlists.
         void (*give_back)(void* object) noexcept = nullptr;
     };
 

@@ -246,4 +246,33 @@ TEST(WaitsForAll, LookBeforeTheySleep) {
     threads.join();
 }
 
+// A custom source that is ready once it has been asked three times.
+struct slow_source {
+    static bool try_take(void* object) noexcept { return ++static_cast<slow_source*>(object)->tries == 3; }
+    static bool enlist(void* object, tocsin::wait_entry&) noexcept {
+        static_cast<slow_source*>(object)->enlisted = true;
+        return false;
+    }
+    static void delist(void*, tocsin::wait_entry&) noexcept {}
+    static void give_back(void*) noexcept {}
+    static constexpr tocsin::source::operations stays{try_take, enlist, delist, false, nullptr, give_back};
+    static constexpr tocsin::source::operations meets{try_take, enlist, delist, false};
+
+    int tries = 0;
+    bool enlisted = false;
+};
+
+TEST(WaitsForCustomSources, LookBeforeTheyQueueIfWhatIsThereStays) {
+    if (tocsin::platform::processors() == 1) GTEST_SKIP() << "no wait looks";
+    std::vector<slow_source> made(1'000);
+    const auto unused = std::ranges::find_if(
+        made, [](const slow_source& each) { return history_of({&each, wait_kind::event}).packed() == 0; });
+    ASSERT_NE(unused, made.end());
+    EXPECT_EQ(tocsin::wait_any(tocsin::source(&*unused, slow_source::stays)).index, 0u);
+    EXPECT_FALSE(unused->enlisted);
+    *unused = {};
+    EXPECT_EQ(tocsin::wait_any(tocsin::source(&*unused, slow_source::meets)).index, 0u);
+    EXPECT_TRUE(unused->enlisted) << "two threads that meet would both look";
+}
+
 }  // namespace

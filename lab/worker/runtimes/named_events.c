@@ -2,11 +2,10 @@
 // Windows' named events between processes, in the scenario of the lab; worker.py says how it is called. Built by MinGW
 // and run by Wine.
 #define WIN32_LEAN_AND_MEAN
-#include <windows.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <windows.h>
 
 #define MANY 8
 
@@ -104,7 +103,8 @@ static void measure(const char* work, long long budget) {
     printf("batch time %d", size);
     for (int i = 0; i != count; ++i) printf(" %lld", times[i]);
     printf("\noperations %d\n", count * size);
-    if (WaitForSingleObject(there[0], 0) == WAIT_OBJECT_0) puts("wrong as many takes as sets leave the event unset");
+    if (WaitForSingleObject(there[0], 0) == WAIT_OBJECT_0)
+        puts("wrong as many takes as sets leave the event unset");
 }
 
 int main(int count, char** words) {
