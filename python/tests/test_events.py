@@ -168,6 +168,8 @@ class Refusals(unittest.TestCase):
             event.wait(1, 2)
         with self.assertRaisesRegex(TypeError, "no argument 'seconds'"):
             event.wait(seconds=1)
+        with self.assertRaisesRegex(TypeError, "was given 'timeout' twice"):
+            event.wait(1, timeout=1)
         self.assertRaises(OverflowError, tocsin.Lock().acquire, timeout=1e100)
 
     def test_a_time_out_is_never_early(self):
