@@ -38,7 +38,8 @@ template <class Fact>
 void until(const char* what, Fact holds) {
     const auto begin = std::chrono::steady_clock::now();
     for (int looks = 0; !holds(); ++looks) {
-        if (looks < 200) {
+        // Beside other busy programs, each yield may take milliseconds.
+        if (looks < 200 && std::chrono::steady_clock::now() - begin < 1ms) {
             std::this_thread::yield();
             continue;
         }
