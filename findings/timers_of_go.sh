@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What Go's timers answer:
-#   1. A timer of time.NewTimer expired half a second ago, and nobody has received from its channel. Stop() returns true,
-#      which by its documentation means that it stopped the timer, and false that the timer had expired. Reset() returns
-#      true as well. With time.AfterFunc both return false. If go.mod says go 1.22 or older, all return false. Why: since
-#      Go 1.23, such a timer is sent to its channel only when somebody receives, and until then can be stopped.
+#   1. A timer of time.NewTimer expired half a second ago, and nobody has received from its channel. Stop() returns
+#      true, which by its documentation means that it stopped the timer, and false that the timer had expired. Reset()
+#      returns true as well. With time.AfterFunc both return false. If go.mod says go 1.22 or older, all return false.
+#      Why: since Go 1.23, such a timer is sent to its channel only when somebody receives, and until then can be
+#      stopped.
 #   2. In a bubble of testing/synctest, whose clock is made up, five timers of one second run in an order that differs
 #      from time to time. A context whose deadline is in one second has or hasn't ended when a Sleep of one second is
 #      over, by chance; after synctest.Wait() it has. Why: timers of one instant are put in a random order there.
