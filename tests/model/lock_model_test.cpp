@@ -14,7 +14,7 @@ using model::run;
 template <class Word = std::uint32_t>
 struct contest {
     run& r;
-    word_lock<Word> lock;
+    word_lock<Word> lock{};
     plain<int> inside{0};
 
     void take() {
