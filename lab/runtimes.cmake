@@ -34,6 +34,25 @@ lab_runtime(mono "mono-mcs and mono-runtime" "mono;mcs" events.cs events.exe
 lab_runtime(wine "gcc-mingw-w64-x86-64 and wine" "wine;x86_64-w64-mingw32-gcc" named_events.c named_events.exe
     "x86_64-w64-mingw32-gcc;-O2;-static;-o;named_events.exe;${source_folder}/named_events.c"
     "env;WINEDEBUG=-all;wine;${runtimes}/named_events.exe")
+# iceoryx2 comes from crates.io, and its bindings are made with libclang. cargo writes alongside its input, so it builds
+# a copy.
+find_program(cargo cargo)
+file(GLOB libclang /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib64/libclang*.so*)
+foreach(file Cargo.toml src/main.rs)
+    configure_file("worker/runtimes/iceoryx2/${file}" "${runtimes}/iceoryx2/${file}" COPYONLY)
+endforeach()
+set(fetched -1)
+if(cargo AND libclang)
+    execute_process(COMMAND "${cargo}" fetch --quiet WORKING_DIRECTORY "${runtimes}/iceoryx2"
+        RESULT_VARIABLE fetched ERROR_QUIET)
+endif()
+if(fetched EQUAL 0)
+    lab_runtime(iceoryx2 "cargo" "cargo" iceoryx2/src/main.rs iceoryx2/target/release/iceoryx2_events
+        "cargo;build;--release;--quiet;--offline;--manifest-path;${runtimes}/iceoryx2/Cargo.toml"
+        "${runtimes}/iceoryx2/target/release/iceoryx2_events")
+else()
+    message(STATUS "Lab: iceoryx2 is left out: needs cargo, libclang and a network")
+endif()
 add_custom_target(tocsin_lab_runtimes ALL DEPENDS ${built})
 
 set(runtimes_worker "${CMAKE_CURRENT_BINARY_DIR}/tocsin_lab_worker_runtimes")

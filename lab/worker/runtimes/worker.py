@@ -44,6 +44,7 @@ LANGUAGES: dict[str, tuple[str, str, set[str]]] = {
     ),
     "java": ("Java LockSupport", "a volatile flag, park() and unpark(); to wake all, unpark() of each", {PONG, CROWD}),
     "mono": (".NET events (Mono)", "AutoResetEvent; ManualResetEventSlim", {PAIR, RESET, PONG, CROWD}),
+    "iceoryx2": ("iceoryx2 event", "a notifier and a listener of an event service", {BETWEEN}),
     "wine": ("Named events (Wine)", "CreateEvent with a name; WaitForMultipleObjects for several", {BETWEEN, ANY}),
 }
 LIMITS = "threads are the runtime's, none is pinned except between processes; CPU time includes the runtime's; sleep is not verified"
