@@ -439,6 +439,12 @@ class Distributions(unittest.TestCase):
     def test_a_program_that_never_counted_has_failed(self):
         self.assertEqual(distributions.ctest_count("ninja: build stopped"), run.Count(failed=1))
 
+    def test_the_suites_of_a_system_are_all_unit_internal_and_stress_tests(self):
+        [labels] = re.findall("-L '(.*?)'", distributions.SUITE_TESTS)
+        for label in ("unit", "slow_unit", "internal", "slow_internal", "stress"):
+            self.assertRegex(label, labels)
+        self.assertNotRegex("model", labels)
+
     def test_a_file_that_the_tree_no_longer_has_goes_from_the_copy_in_a_system(self):
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "srv" / "tree"

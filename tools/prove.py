@@ -5,7 +5,7 @@
     ./dev prove                      everything; a few hours on two cores
     ./dev prove --only mutants       one stage
     ./dev prove --shard 2/5          the second of five parts, for the second of five machines
-    ./dev prove --bounded            the part for which `./dev test` has time
+    ./dev prove --bounded            the part for which CI has time
 
 Stages:
     models    the sources of the library over the explorer, every case to the end of its search
@@ -172,7 +172,7 @@ def prove_fuzz(given):
 
 STAGES = {"models": prove_models, "mutants": prove_mutants, "promela": prove_promela,
           "fuzz": prove_fuzz}
-# `./dev test` runs the models, and the fuzzer with random programs, among its other tests.
+# CI runs the models, and the fuzzer with random programs, among its other tests.
 BOUNDED = ("mutants", "promela")
 SPLIT = ("models", "mutants")
 

@@ -175,6 +175,9 @@ TYPED_TEST_SUITE(DriverInALoop, loops);
 
 TEST(LoopsOfOthers, AreAllInThisBuild) {
     std::string missing;
+#if !TOCSIN_TEST_EPOLL
+    missing += " epoll, and of its descriptor";
+#endif
 #if !defined(TOCSIN_TEST_LIBUV)
     missing += " libuv";
 #endif

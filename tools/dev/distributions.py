@@ -40,7 +40,7 @@ CLONES = {"user": f"{HOME}/a clone", "root": "/srv/clone"}
 CACHE = "/srv/ccache"
 TRUSTED = "/srv/certificates"  # those of this system, which may be behind a proxy with a certificate
 SUITE_PROGRAMS = "tocsin_suites"
-SUITE_TESTS = "-L '^(unit|internal|stress)$' -E '^(soak|fuzz)[.]'"
+SUITE_TESTS = "-L '^(slow_)?(unit|internal|stress)$' -E '^(soak|fuzz)[.]'"
 STRANGER = """
 #include <tocsin/tocsin.hpp>
 #include <thread>
