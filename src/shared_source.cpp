@@ -412,8 +412,10 @@ source_label label(const void* object) noexcept {
     return {core::shared_kind_name(Kind), object};
 }
 
-constexpr source::operations gate_operations{try_gate, enlist_gate, delist, false,
-                                             label<shared_kind::manual_reset_event>};
+void give_gate_back(void*) noexcept {}  // a wait takes nothing from it
+
+constexpr source::operations gate_operations{
+    try_gate, enlist_gate, delist, false, label<shared_kind::manual_reset_event>, give_gate_back};
 template <shared_kind Kind>
 void give_token_back(void* object) noexcept {
     give_back(parts_of<Kind>(object));

@@ -24,8 +24,8 @@
 // coroutine that awaits it continues in the thread in which the task ends, without growing the stack. An exception that
 // leaves the task leaves the co_await, sync_wait() or result(). A task that is destroyed before it has ended destroys
 // its coroutine, with the tasks that this one awaits; docs/guide.md says when a coroutine that waits may be destroyed.
-// Each coroutine takes one allocation. (A compiler may leave it out.) If a task is used that was moved from, or awaited
-// that has begun, or asked for its result before its end, the program ends with a message.
+// Each coroutine takes one allocation. (A compiler may leave it out.) The program ends with a message if a task
+// is used that was moved from, is awaited after it has begun, or is asked for a result that it does not have.
 //
 // Stops
 //   A task has the stop token of the coroutine that awaits it, or of the sync_wait() or when_any() that started it.
@@ -82,6 +82,7 @@ public:
         begun_ = true;
     }
     bool has_begun() const noexcept { return begun_; }
+    bool is_awaited() const noexcept { return awaits_ != nullptr; }
     const stop_token& stop() const noexcept { return stop_; }
 
 protected:
@@ -180,10 +181,11 @@ public:
         if (frame_) frame_.destroy();
     }
 
-    // For a task that when_any() has started: whether it has ended.
+    // For a task that when_any() has started, and not a coroutine that awaits it: whether it has ended.
     [[nodiscard]] bool has_ended() const noexcept { return promise().ended().is_set(); }
     // Moves the result out, or throws what has left the task. The task must have ended, started by when_any().
     T result() {
+        if (promise().is_awaited()) refuse("its result went to the coroutine that has awaited it");
         if (!has_ended()) refuse("result() was called before it has ended");
         return promise().result();
     }
@@ -239,6 +241,7 @@ struct task_access {
     }
     template <class T>
     static void start(const task<T>& one, stop_token stop) {
+        if (one.promise().is_awaited()) one.refuse("a coroutine has awaited it before");
         if (one.promise().has_begun()) return;
         one.promise().begin(std::move(stop), nullptr);
         one.frame_.resume();

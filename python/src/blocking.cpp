@@ -184,7 +184,7 @@ const bool is_alone = std::thread::hardware_concurrency() == 1;
 thread_local look_history looks_of_thread;
 
 struct looks : look_first<std::chrono::steady_clock> {
-    looks() noexcept : look_first(looks_of_thread, !is_alone) {}
+    explicit looks(bool may_look = true) noexcept : look_first(looks_of_thread, may_look && !is_alone) {}
     void let_other_finish() const noexcept {
 #if !defined(Py_GIL_DISABLED)
         look_first::let_other_finish(detail::cpu_relax);
@@ -418,7 +418,8 @@ outcome plain_sleep(const source* sources, std::size_t count, bool all, const de
         if (all) {
             found.status = wait_all({.until = until}, list);
         } else {
-            looks looking;
+            // A wait for descriptors sleeps in a poll, so it does not spin.
+            looks looking(std::ranges::count(list, source::kind::descriptor, &source::what) == 0);
             const auto wait = [&](const deadline& last, spin_policy spin) {
                 found = wait_any({.until = last, .spin = spin}, list);
                 return found.status == wait_status::signaled;
@@ -534,7 +535,8 @@ void give_back(const source& taken) noexcept {
 
 bool may_block() {
     if (has_warned.load(std::memory_order_relaxed)) return true;  // no order: a hint
-    const bool runs = says(in_asyncio) || says(in_trio);
+    bool runs = says(in_asyncio);
+    if (!runs && !PyErr_Occurred()) runs = says(in_trio);
     if (PyErr_Occurred()) return false;
     if (!runs || has_warned.exchange(true, std::memory_order_relaxed))
         return true;  // no order: one of them warns

@@ -25,10 +25,12 @@ struct look_history {
     int credit = 2;
     unsigned waits = 0;  // since the last look
     unsigned gap = 64;
+    bool has_paid = false;  // the last look
 
     bool begins_look() noexcept { return ++waits >= gap || credit > 0; }
     void learn(bool paid) noexcept {
         waits = 0;
+        has_paid = paid;
         if (paid) {
             credit = std::min(credit + 1, 15);
             gap = 64;
@@ -76,7 +78,7 @@ public:
         return ended;
     }
 
-    // If the thread looks at all and the event came before its sleep, the thread that has set it still has the
+    // If the last look has paid and the event came before the sleep, the thread that has set it still has the
     // interpreter's lock: lets that one finish (decision 76), by calling `relax()` for half a microsecond.
     template <class Relax>
     void let_other_finish(Relax relax) const {
@@ -89,7 +91,7 @@ private:
     template <class Try>
     bool is_over(Try try_now) {
         if (!try_now()) return false;
-        came_early_ = history_.credit > 0;
+        came_early_ = history_.has_paid;
         return true;
     }
     void learn(bool paid) noexcept {

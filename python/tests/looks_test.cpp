@@ -58,10 +58,19 @@ void shared_processor() {
         const seen one = wait_for(history, i % 4 == 3 ? 40us : 0us);
         CHECK(one.ended);
         looks += one.looked;
-        CHECK(i < 4 || !one.let_other_finish);
+        CHECK(!one.let_other_finish);
     }
     CHECK(looks > 2 && looks < 100);
     CHECK(history.credit == 0);
+}
+
+// All waits are over at once: none looks, none lets another finish.
+void never_waits() {
+    look_history history;
+    for (int i = 0; i != 1'000; ++i) {
+        const seen one = wait_for(history, 0us);
+        CHECK(one.ended && !one.looked && !one.let_other_finish);
+    }
 }
 
 // A thread on another processor answers: all waits look, and let it finish.
@@ -139,6 +148,7 @@ constexpr struct {
     const char* name;
     void (*run)();
 } cases[] = {{"shared_processor", shared_processor},
+             {"never_waits", never_waits},
              {"dialogue", dialogue},
              {"late_answers", late_answers},
              {"tries", tries},

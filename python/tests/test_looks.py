@@ -29,6 +29,9 @@ class Looks(unittest.TestCase):
     def test_an_answer_that_is_there_at_once_is_no_reason_to_look(self):
         self.case("shared_processor")
 
+    def test_waits_that_are_over_at_once_let_nobody_finish(self):
+        self.case("never_waits")
+
     def test_looks_that_pay_go_on(self):
         self.case("dialogue")
 

@@ -61,6 +61,21 @@ TEST(SharedSource, AReadySharedObjectEndsAWaitAtOnce) {
     EXPECT_EQ(jobs->available(), 1);
 }
 
+// So a wait may look at it before it queues.
+TEST(SharedSource, EachKindCanBeGivenBack) {
+    gate opened;
+    token event;
+    permits jobs;
+    for (const tocsin::source& each :
+         {tocsin::source(*opened), tocsin::source(*event), tocsin::source(*jobs)}) {
+        ASSERT_NE(each.custom().give_back, nullptr);
+        each.custom().give_back(each.object());
+    }
+    EXPECT_FALSE(opened->is_set());  // a wait takes nothing from it
+    EXPECT_TRUE(event->is_set());
+    EXPECT_EQ(jobs->available(), 1);
+}
+
 TEST(SharedSource, AnotherProcessEndsAWaitThatSleeps) {
     gate opened;
     token event;

@@ -145,6 +145,16 @@ TEST(TaskDeathTest, NamesWhatIsWrong) {
         co_await of;
     };
     EXPECT_DEATH_IF_SUPPORTED(sync_wait(await_twice(one)), "tocsin: task at .*awaited, but has begun before");
+    const auto await_and = [&](auto then) {
+        task<int> other = after(ready, 2);
+        const auto await = [](task<int>& of) -> task<> { (void)co_await of; };
+        sync_wait(await(other));
+        then(other);
+    };
+    EXPECT_DEATH_IF_SUPPORTED(await_and([](task<int>& of) { (void)of.result(); }),
+                              "tocsin: task at .*its result went to the coroutine");
+    EXPECT_DEATH_IF_SUPPORTED(await_and([](task<int>& of) { sync_wait(std::move(of)); }),
+                              "tocsin: task at .*a coroutine has awaited it before");
     EXPECT_EQ(sync_wait(std::move(one)), 1);
     EXPECT_DEATH_IF_SUPPORTED((void)one.has_ended(), "tocsin: task at .*moved from");
     EXPECT_DEATH_IF_SUPPORTED(sync_wait(std::move(one)), "tocsin: task at .*moved from");

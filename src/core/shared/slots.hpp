@@ -173,6 +173,10 @@ public:
     // Several waits may be about the same word. There is room for one word of each wait of a keeper.
     void add(const platform::watched_word& one) noexcept {
         if (has(one, 0, owners_)) return;
+        if (owners_ == platform::max_watched) {
+            lacks_some_ = true;
+            return;
+        }
         append(words_[owners_]);  // to make room in front of the owners
         words_[owners_++] = one;
     }

@@ -36,13 +36,14 @@ public:
     // event is set and reset again between two looks, the wait does not end. If the wait is one of a burst
     // (spin_history.hpp), leaves the look to while_parked(): other threads must not find a thread unqueued for so long.
     // Also leaves it to while_parked() if yield_before_parking() has yielded (semaphore.cpp says why). If `only_short`,
-    // the caller does not look again once it is queued. Then this look is short.
+    // the caller does not look again once it is queued. Then this look is short. Each `ready()` may take long then, so
+    // the clock is read after each.
     template <class Ready>
     bool before_parking(Ready ready, bool only_short = false) noexcept {
         if (advice_.look == 0 || yields_early_ || (advice_.is_long && !only_short)) return false;
         has_looked_ = true;
         advice_.look = std::min(advice_.look, spin_history::short_look);
-        return learn_look(look_for(advice_.look, ready));
+        return learn_look(look_for(advice_.look, ready, only_short ? 1 : looks_a_check));
     }
 
     // Called before the thread is queued, by waits for permits. Under the adaptive policy, if permits are held for a
@@ -91,10 +92,10 @@ private:
     static constexpr unsigned looks_a_check = 8;  // reading the clock costs about as much as one pause
 
     template <class Over>
-    bool look_for(std::int64_t longest, Over& over) noexcept {
+    bool look_for(std::int64_t longest, Over& over, unsigned looks = looks_a_check) noexcept {
         spin_until_ = 0;
         do {
-            for (unsigned look = 0; look != looks_a_check; ++look) {
+            for (unsigned look = 0; look != looks; ++look) {
                 detail::cpu_relax();
                 if (over()) return true;
             }
