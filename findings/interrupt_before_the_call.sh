@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A Java thread has been interrupted. Then it makes a call that doesn't have to wait: the item, the place or the permit
-# is there, the future is done, the thread has ended. All of these methods may throw InterruptedException. Whether they
+# is there, the future is done, the thread has ended. Most of these methods may throw InterruptedException. Whether they
 # do here depends on the class, on the method within one class, and on Java's version:
 #   1. put() and take() of LinkedBlockingQueue throw. Those of LinkedBlockingDeque do their work, but its poll() with a
 #      time-out throws. With LinkedTransferQueue it is the poll() that works, and take() works in Java 17 and throws in
 #      Java 25.
 #   2. Semaphore, ReentrantLock and CountDownLatch throw, also with a time-out of 0, and Thread.sleep(0) throws.
-#      tryAcquire() and tryLock() without a time-out work.
 #   3. join(), get() of a done future, and awaitTermination() return.
-# So a loop that always finds an item in a LinkedBlockingDeque is not ended by an interrupt.
+# tryAcquire() and tryLock() without a time-out, and put() of PriorityBlockingQueue and LinkedTransferQueue, don't
+# declare the exception. They return.
+# So a loop of take() that always finds an item in a LinkedBlockingDeque is not ended by an interrupt.
 # Why: some take their lock by lockInterruptibly(), others by lock(), and some look only when they are about to wait.
-# Guessed before: that all of them throw, as a wait that must sleep does.
-# Seen with OpenJDK 17 and 25. Needs java 17 or later. It runs `java`, or the one that is given.
+# Guessed before: that all that declare it throw, as a wait that must sleep does.
+# Seen with OpenJDK 17 and 25. Needs a JDK, 17 or later. It runs `java`, or the one that is given.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
