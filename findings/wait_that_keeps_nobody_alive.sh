@@ -3,7 +3,7 @@
 # A program of Node waits for Atomics.waitAsync() with a time-out of 60 s, and has nothing else to do. Node ends it at
 # once, and the wait's promise is never settled:
 #   1. With then(), the process ends well, with code 0, and what was to follow is left out. The same in a worker.
-#   2. With a top-level await, it ends at once with code 13.
+#   2. With a top-level await, it ends at once with code 13 (documented).
 #   3. With a worker that is to notify in 0.5 s, the wait gets its "ok"; if the worker is unref()'d, the process ends.
 # With a timer beside it, a wait of 1 s ends with "timed-out".
 # Why: neither the wait nor its time-out counts as work of the event loop.
