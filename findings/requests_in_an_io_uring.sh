@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Requests that wait in an io_uring behave otherwise than threads that wait for the same:
-#   1. Six reads wait in one ring for one eventfd (likewise for a pipe or a socket), and one value after the other is
-#      written. They end in the order F A E B D C: the newest first, then the oldest, and so on. Polls end newest first.
-#      Why: the kernel puts each new wait ahead of the others, and the ones that find nothing line up again, which turns
-#      the line around. Accepts and futex waits end in the order of arrival.
+#   1. Six reads wait in one ring for one eventfd, and one value after the other is written. They end in the order
+#      F A E B D C: the newest first, then the oldest, and so on. Polls end newest first. Why: the kernel puts each new
+#      wait ahead of the others, and the ones that find nothing line up again, which turns the line around. Accepts and
+#      futex waits end in the order of arrival.
 #   2. A thread submits five requests to a ring that all threads share, and ends. Its futex wait ends at once with
 #      ECANCELED. Its poll, its read and its accept end with ECANCELED when what they wait for comes, and leave it where
 #      it is. Its time-out goes on as if nothing had happened.
-#   3. A futex wait is in a ring while the process has no second thread yet. Once the first thread is created, nobody
-#      can wake it: FUTEX_WAKE returns 0. A wait that comes later is woken. Why: with its first thread, the process gets
-#      a table of futex waiters of its own, and the wait stays in the system's.
+#   3. A futex wait is in a ring while the process has no second thread yet. Once the first thread is created,
+#      FUTEX_WAKE doesn't find it: it returns 0. A wait that comes later is woken. Why: with its first thread, the
+#      process gets a table of futex waiters of its own, and the wait stays in the system's.
 # Guessed before: that all kinds end in the order of arrival, that requests belong to the ring and outlive their thread,
 # and that a futex wait in a ring is woken like a thread's.
-# Seen on Linux 6.18 with liburing 2.3; (1) and (3) also with IORING_SETUP_DEFER_TASKRUN.
-# Needs Debian 12, gcc, an io_uring that isn't forbidden, and apt-get with a network.
+# Seen on Linux 6.18 with liburing 2.3.
+# Needs Linux 6.18 (older kernels may lack futex requests or the process's own futex table), Debian 12's packages, gcc,
+# an io_uring that isn't forbidden, and apt-get with a network.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -37,7 +38,7 @@ cat > seen.c <<'CODE'
 
 struct io_uring ring;
 unsigned word, other_word;
-int event, listener;
+int event, event_of_thread, listener;
 struct sockaddr_in address = {.sin_family = AF_INET};
 eventfd_t values[6];
 
@@ -57,9 +58,9 @@ void wait_for_word(char name, unsigned* at) {
     entry->addr2 = 0; // the value
     entry->addr3 = ~0u;
 }
-void read_event(char name, int index) {
+void read_event(char name, int index, int from) {
     struct io_uring_sqe* entry = request(name);
-    io_uring_prep_read(entry, event, &values[index], sizeof *values, 0);
+    io_uring_prep_read(entry, from, &values[index], sizeof *values, 0);
     named(entry, name);
 }
 void poll_event(char name) {
@@ -72,8 +73,8 @@ void accept_one(char name) {
     io_uring_prep_accept(entry, listener, NULL, NULL, 0);
     named(entry, name);
 }
-void wait_two_seconds(char name) {
-    static struct __kernel_timespec length = {2, 0};
+void wait_ten_seconds(char name) {
+    static struct __kernel_timespec length = {10, 0};
     struct io_uring_sqe* entry = request(name);
     io_uring_prep_timeout(entry, &length, 0, 0);
     named(entry, name);
@@ -102,9 +103,9 @@ void* nothing(void* given) { return given; }
 void* submit_some(void* given) {
     wait_for_word('F', &other_word);
     poll_event('P');
-    read_event('R', 0);
+    read_event('R', 0, event_of_thread);
     accept_one('A');
-    wait_two_seconds('T');
+    wait_ten_seconds('T');
     io_uring_submit(&ring);
     return given;
 }
@@ -117,6 +118,7 @@ void in_a_thread(void* (*call)(void*)) {
 int main(void) {
     if (io_uring_queue_init(64, &ring, 0) != 0) return puts("no io_uring"), 1;
     event = eventfd(0, 0);
+    event_of_thread = eventfd(0, 0);
     listener = socket(AF_INET, SOCK_STREAM, 0);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     bind(listener, (struct sockaddr*)&address, sizeof address);
@@ -142,7 +144,7 @@ int main(void) {
     wake(&word);
     print_ended(100);
     printf("\nreads of an eventfd:");
-    for (int i = 0; i < 6; ++i) read_event('A' + i, i);
+    for (int i = 0; i < 6; ++i) read_event('A' + i, i, event);
     io_uring_submit(&ring);
     for (int i = 0; i < 6; ++i) eventfd_write(event, 1), print_ended(100);
     printf("\npolls of an eventfd:");
@@ -159,15 +161,18 @@ int main(void) {
     in_a_thread(submit_some);
     printf("\ntheir thread has ended:");
     print_ended(100);
-    printf("\nthe descriptor is readable:");
+    printf("\nthe polled one is readable:");
     eventfd_write(event, 7);
-    print_ended(100);
-    eventfd_read(event, &values[1]);
+    print_ended(1000);
+    printf("\nthe read one is readable:");
+    eventfd_write(event_of_thread, 8);
+    print_ended(1000);
+    eventfd_read(event_of_thread, &values[1]);
     printf(" (the value left: %d)\nsomebody has connected:", (int)values[1]);
     come_in();
-    print_ended(100);
-    printf("\nits time has passed:");
-    print_ended(3000);
+    print_ended(1000);
+    printf(" (connections left: %d)\nits time has passed:", poll(&(struct pollfd){listener, POLLIN, 0}, 1, 0));
+    print_ended(12000);
     puts("");
 }
 CODE
@@ -180,7 +185,8 @@ reads of an eventfd: F A E B D C
 polls of an eventfd: F E D C B A
 accepts: A B C D E F
 their thread has ended: F cancelled
-the descriptor is readable: P cancelled R cancelled (the value left: 7)
-somebody has connected: A cancelled
+the polled one is readable: P cancelled
+the read one is readable: R cancelled (the value left: 8)
+somebody has connected: A cancelled (connections left: 1)
 its time has passed: T
 TEXT
