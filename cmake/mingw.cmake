@@ -18,14 +18,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 
-# Elsewhere than on Windows, programs run under Wine. Each process of Wine needs the page at 0x7ffe0000. A kernel that
-# puts the heap at random within the first GB after the program takes that page once in some 8,000 starts. So addresses
-# are not random, where the system permits that.
+# Elsewhere than on Windows, programs run under Wine.
 if(NOT CMAKE_HOST_WIN32)
-    execute_process(COMMAND setarch -R true RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
-    if(refused EQUAL 0)
-        set(CMAKE_CROSSCOMPILING_EMULATOR setarch -R wine)
-    else()
-        set(CMAKE_CROSSCOMPILING_EMULATOR wine)
-    endif()
+    include("${CMAKE_CURRENT_LIST_DIR}/wine.cmake")
+    set(CMAKE_CROSSCOMPILING_EMULATOR ${TOCSIN_WINE})
 endif()

@@ -98,11 +98,14 @@ FOR_WASM = [
     CLANG,
     Need("Node", "nodejs", on_path("node")),
 ]
+WINE = [
+    Need("Wine", "wine", on_path("wine")),
+    Need("64-bit Wine", "wine64", Path("/usr/lib/wine/wine64").is_file),
+]
 FOR_WINDOWS = [
     Need("MinGW-w64", "g++-mingw-w64-x86-64-posix", on_path("x86_64-w64-mingw32-g++-posix")),
     Need("its thread model win32", "g++-mingw-w64-x86-64-win32", on_path("x86_64-w64-mingw32-g++-win32")),
-    Need("Wine", "wine", on_path("wine")),
-    Need("64-bit Wine", "wine64", Path("/usr/lib/wine/wine64").is_file),
+    *WINE,
     *FOR_TARGETS,
 ]
 FOR_PACKAGES = [
@@ -149,6 +152,8 @@ FOR_ALL_CONTESTANTS = [
     Need("a JDK", "default-jdk-headless", on_path("javac")),
     Need("Mono", "mono-runtime", on_path("mono")),
     Need("its compiler", "mono-mcs", on_path("mcs")),
+    *WINE,
+    Need("its compiler", "gcc-mingw-w64-x86-64", on_path("x86_64-w64-mingw32-gcc")),
 ]
 
 

@@ -2,8 +2,11 @@
 """Python's threading.Event in the scenarios of the lab, and between processes that of multiprocessing; worker.py says
 how it is called."""
 
+import ctypes
+import mmap
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -113,17 +116,36 @@ def broadcast(budget_ns, count):
     return "last", 1, last, count * repetitions, wrong
 
 
+def pin_to_nth(index):
+    cores = sorted(os.sched_getaffinity(0))
+    try:
+        os.sched_setaffinity(0, {cores[index % len(cores)]})
+    except OSError:
+        return False
+    return True
+
+
+def end_with(parent):
+    """The kernel kills this process when its parent ends."""
+    set_signal_of_parents_death = 1
+    ctypes.CDLL(None).prctl(set_signal_of_parents_death, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def between_processes(budget_ns, work):
     context = multiprocessing.get_context("fork")
-    there, back, over = context.Event(), context.Event(), context.Event()
-    cores, trips, times = sorted(os.sched_getaffinity(0)), work.startswith("ping_pong"), []
+    there, back, shared = context.Event(), context.Event(), mmap.mmap(-1, 2)
+    over, unpinned = 0, 1  # where they are in the shared memory
+    parent, trips, times = os.getpid(), work.startswith("ping_pong"), []
 
     def partner():
-        os.sched_setaffinity(0, {cores[0] if work == "ping_pong_1_core" else cores[-1]})
+        end_with(parent)
+        shared[unpinned] = not pin_to_nth(0 if work == "ping_pong_1_core" else 1)
         while True:
             there.wait()
             there.clear()
-            if over.is_set():
+            if shared[over]:
                 return
             back.set()
 
@@ -140,7 +162,7 @@ def between_processes(budget_ns, work):
     process = context.Process(target=partner)
     if trips:
         process.start()
-    os.sched_setaffinity(0, {cores[0]})
+    pinned = pin_to_nth(0)
     sync("ready")
     end = now() + budget_ns
     while not times or now() < end:
@@ -150,9 +172,11 @@ def between_processes(budget_ns, work):
         times.append(now() - start)
     sync("done")
     if trips:
-        over.set()
+        shared[over] = True
         there.set()
         process.join()
+    if not pinned or shared[unpinned]:
+        print("note not permitted to pin threads to cores")
     wrong = ["each trip is answered once"] if back.is_set() or there.is_set() else []
     return "time", size, times, size * len(times), wrong
 

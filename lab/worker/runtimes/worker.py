@@ -10,20 +10,25 @@ what it found, one line for each:
     batch METRIC COUNT NS NS ...    each NS is the time of COUNT operations
     value METRIC NUMBER
     operations N
+    note TEXT
     wrong TEXT
 
-This worker reads the CPU time and the switches of the program's threads at `ready` and at `done`.
+This worker reads the CPU time and the switches of the program's threads at `ready` and at `done`. If the program is
+killed, the processes that it has started must end by themselves.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn
 
 SUB_BITS = 8
 
@@ -47,7 +52,8 @@ LANGUAGES: dict[str, tuple[str, str, set[str]]] = {
     "iceoryx2": ("iceoryx2 event", "a notifier and a listener of an event service", {BETWEEN}),
     "wine": ("Named events (Wine)", "CreateEvent with a name; WaitForMultipleObjects for several", {BETWEEN, ANY}),
 }
-LIMITS = "threads are the runtime's, none is pinned except between processes; CPU time includes the runtime's; sleep is not verified"
+LIMITS = "threads are the runtime's, and not pinned; CPU time includes the runtime's; sleep is not verified"
+LIMITS_BETWEEN = "; between processes, they are pinned, and CPU time and switches are those of the first process alone"
 
 CASES: list[tuple[str, dict[str, str], str, str]] = [  # scenario, parameters, tier, the kind of case in LANGUAGES
     ("pairs", {"operation": "auto_set_wait"}, "quick", PAIR),
@@ -74,6 +80,14 @@ CASES: list[tuple[str, dict[str, str], str, str]] = [  # scenario, parameters, t
 ]
 
 
+def refusal(language: str, parameters: dict[str, str], need: str) -> str:
+    """Why the language takes no part in the case, or an empty string."""
+    if need not in LANGUAGES[language][2]:
+        return "has no equivalent"
+    takes_two = parameters.get("cores") == "2" or parameters.get("work") == "ping_pong_2_cores"
+    return "needs two cores" if takes_two and len(os.sched_getaffinity(0)) < 2 else ""
+
+
 def describe(programs: dict[str, list[str]]) -> dict[str, Any]:
     contestants = [
         {
@@ -81,14 +95,15 @@ def describe(programs: dict[str, list[str]]) -> dict[str, Any]:
             "label": LANGUAGES[name][0],
             "role": "reference",
             "about": LANGUAGES[name][1],
-            "limits": LIMITS,
+            "limits": LIMITS + (LIMITS_BETWEEN if BETWEEN in LANGUAGES[name][2] else ""),
             "tier": "full",
         }
         for name in programs
     ]
     scenarios: dict[str, dict[str, Any]] = {}
     for scenario, parameters, tier, need in CASES:
-        refusals = {f"{name}_runtime": "has no equivalent" for name in programs if need not in LANGUAGES[name][2]}
+        reasons = {f"{name}_runtime": refusal(name, parameters, need) for name in programs}
+        refusals = {name: reason for name, reason in reasons.items() if reason}
         known = scenarios.setdefault(scenario, {"name": scenario, "cases": []})
         known["cases"].append({"parameters": parameters, "tier": tier, "refusals": refusals})
     build = {"compiler": "by language", "flags": "", "standard_library": ", ".join(programs)}
@@ -133,19 +148,43 @@ def distribution(values: list[int]) -> dict[str, Any]:
 
 def measure(command: list[str], watchdog_s: float) -> dict[str, Any]:
     """What the program measured, as the fields of a sample."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    watchdog = threading.Timer(watchdog_s, process.kill)
+    # Its complaints go to a file, because a server of Wine, which stays for a while, would keep a pipe open.
+    with tempfile.TemporaryFile("w+") as complaints:
+        try:
+            return measure_with(command, watchdog_s, complaints)
+        finally:
+            complaints.seek(0)
+            sys.stderr.write(complaints.read())
+
+
+def measure_with(command: list[str], watchdog_s: float, complaints: IO[str]) -> dict[str, Any]:
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints, text=True)
+    killed = threading.Event()
+
+    def kill() -> None:
+        killed.set()
+        process.kill()
+
+    def give_up(what: str) -> NoReturn:
+        watchdog.cancel()
+        with contextlib.suppress(BrokenPipeError), process:  # closes the pipes and waits
+            process.kill()
+        print(f"{command[0]} {what}" + (f" within {watchdog_s:g} s" if killed.is_set() else ""), file=sys.stderr)
+        sys.exit(3 if killed.is_set() else 1)
+
+    watchdog = threading.Timer(watchdog_s, kill)
     watchdog.start()
     assert process.stdin and process.stdout
     readings = []
     for expected in ("ready", "done"):
         if process.stdout.readline().strip() != expected:
-            watchdog.cancel()
-            process.kill()
-            sys.exit(f"{command[0]} did not reach `{expected}`")
-        readings.append(threads_of(process.pid))
-        process.stdin.write("\n")
-        process.stdin.flush()
+            give_up(f"did not reach `{expected}`")
+        try:
+            readings.append(threads_of(process.pid))
+            process.stdin.write("\n")
+            process.stdin.flush()
+        except OSError:  # it has just ended
+            give_up(f"ended at `{expected}`")
     sample: dict[str, Any] = {"operations": 1, "values": {}, "distributions": {}, "notes": [], "failures": []}
     for line in process.stdout:
         kind, *words = line.split()
@@ -156,12 +195,15 @@ def measure(command: list[str], watchdog_s: float) -> dict[str, Any]:
             sample["values"][words[0]] = float(words[1])
         elif kind == "operations":
             sample["operations"] = int(words[0])
+        elif kind == "note":
+            sample["notes"].append(" ".join(words))
         elif kind == "wrong":
             sample["failures"].append(" ".join(words))
-    process.wait()
+    if process.wait() != 0:
+        give_up("did not end well")
+    watchdog.cancel()
     process.stdin.close()
     process.stdout.close()
-    watchdog.cancel()
     (cpu, switches), (cpu_after, switches_after) = readings
     sample["values"]["cpu"] = (cpu_after - cpu) / sample["operations"]
     sample["values"]["switches"] = (switches_after - switches) / sample["operations"]
@@ -201,6 +243,8 @@ def main(programs: dict[str, list[str]], arguments: list[str]) -> int:
     def command_for(scenario: str, contestant: str, given: dict[str, str]) -> list[str] | None:
         language = contestant.removesuffix("_runtime")
         need = next((need for name, parameters, _, need in CASES if (name, parameters) == (scenario, given)), None)
-        return [*programs[language], scenario] if language in programs and need in LANGUAGES[language][2] else None
+        if language not in programs or need is None or refusal(language, given, need):
+            return None
+        return [*programs[language], scenario]
 
     return serve(arguments, lambda: describe(programs), command_for)
