@@ -41,7 +41,7 @@ switch (process.argv[2]) {
   case "unref": notifier().unref(); wait().then(console.log); break;
 }
 CODE
-for kind in then await worker timer promised notifier unref; do
+for kind in 'then' await worker timer promised notifier unref; do
     code=0
     seen=$(node wait.mjs "$kind" 2> warning.log) || code=$?
     echo "$kind: ${seen//$'\n'/; }; code $code"
