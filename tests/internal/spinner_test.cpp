@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -174,6 +175,23 @@ TEST(WaitsThatAreOverBeforeTheyQueue, EarnTheCreditForALook) {
     // A wait that looks or yields as a probe says nothing.
     for (int waits = 0; !history_of(key).looks() && waits != 100; ++waits) spinner(key, options).end_early();
     EXPECT_TRUE(history_of(key).looks());
+}
+
+TEST(AShortLook, ReadsTheClockAfterEachTry) {
+    if (tocsin::platform::processors() == 1) GTEST_SKIP() << "no wait looks";
+    const std::vector<std::uint32_t> words(1'000);
+    const auto never = tocsin::deadline::never();
+    const tocsin::detail::wait_options options{never, nullptr, tocsin::spin_policy::adaptive()};
+    spinner looking(unused(words, wait_kind::address), options);
+    ASSERT_TRUE(looking.looks_before_parking());
+    int tries = 0;
+    const auto slow = [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));  // no fact to wait for: a slow try
+        return ++tries == 100;
+    };
+    EXPECT_FALSE(looking.before_parking(slow, true));
+    EXPECT_LE(tries, 2)
+        << "one ends the look, which lasts microseconds; the clock may have been read first after it";
 }
 
 TEST(WaitsForLatches, LearnForTheirThread) {

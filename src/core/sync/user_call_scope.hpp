@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread has a list of the user's functions that it is running: jobs, flushes, executors. One may run inside
-// another. Each has a user_call_scope on the thread's stack. These scopes form a chain, the innermost first.
+// A thread runs functions of the user: jobs, flushes, executors. One may run inside another. For each, the thread keeps
+// a user_call_scope on its stack. These scopes form a chain, the innermost first.
 //
 // State, per thread: a pointer to the innermost scope, in a slot (platform/shared_table/thread_slots.hpp). Only the
 // thread itself touches the pointer and the chain. All copies of the library in a process use the same chain.
